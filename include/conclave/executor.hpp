@@ -1,0 +1,25 @@
+// Where a store's calls are made and answered: one place at a time, in order.
+#pragma once
+
+#include <functional>
+
+#include <conclave/time.hpp>
+
+namespace conclave {
+
+using Task = std::function<void()>;
+
+// Runs tasks one after another, never inside the call that hands them over. May be handed tasks
+// from any thread. A task must not throw.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Runs the task soon, after those handed over before it.
+  virtual void post(Task task) = 0;
+
+  // Runs the task once the clock has reached `when`.
+  virtual void post_at(Instant when, Task task) = 0;
+};
+
+}  // namespace conclave

@@ -1,0 +1,47 @@
+// What a candidate has seen of the holder's record, and what it proves.
+//
+// An expired record is taken over only on evidence, and there are two kinds. The candidate's own
+// clock has seen one version unchanged for a whole lease: then the holder, who counts on four
+// fifths, is over. Or the server says expired, and its clock has demonstrably not jumped since
+// before the holder's last renewal: then too, and without waiting.
+#pragma once
+
+#include <optional>
+
+#include <conclave/store.hpp>
+
+namespace conclave::core {
+
+class Evidence {
+ public:
+  // A reply or an observation showed this record. `received` is the own clock when it arrived.
+  void saw(const Record& record, Instant received);
+
+  // The place is vacant: there is no holder to know anything of. The lease is remembered, since a
+  // holder that the store forgot still counts on it.
+  void clear() noexcept;
+
+  // What to put into a bid that is sent now.
+  [[nodiscard]] Seen at(Instant now) const noexcept;
+
+  // When the own clock will have seen the present version for a whole lease.
+  [[nodiscard]] std::optional<Instant> ripe_at() const noexcept;
+
+  // The lease of the record seen last, the one to wait for; zero when none was seen.
+  [[nodiscard]] Duration lease() const noexcept { return lease_; }
+
+ private:
+  struct Look {
+    Instant received;
+    ServerTime server_time;
+  };
+
+  std::optional<Version> version_;
+  Instant first_shown_;
+  Duration lease_{};
+  std::optional<Look> latest_;  // the latest look of all
+  std::optional<Look>
+      predating_;  // the latest look that showed another version than the present one
+};
+
+}  // namespace conclave::core

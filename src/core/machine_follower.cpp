@@ -1,0 +1,212 @@
+// Standing for election: bids, looks, wake-ups, cool-down, and getting out of the way.
+#include <algorithm>
+
+#include "core/backoff.hpp"
+#include "core/machine.hpp"
+#include "core/takeover.hpp"
+
+namespace conclave::core {
+namespace {
+
+// A vacancy is told to several at once; the r-th in line waits for those before it.
+constexpr Duration wake_stagger = std::chrono::milliseconds{20};
+
+}  // namespace
+
+// Goes on as a candidate, in the way that the present circumstances allow.
+void Machine::stand(Instant now) {
+  if (stop_asked_ || ended_) return finish();
+  if (!healthy_) {
+    state_ = Gated{};
+  } else if (cool_down_ && now < cool_down_->until) {
+    state_ = *cool_down_;
+  } else {
+    cool_down_.reset();
+    state_ = Retrying{now};
+  }
+}
+
+void Machine::send_campaign(Instant now) {
+  if (!attempt_) attempt_ = Attempt{random_.next(), random_.next()};
+  const OpId op = next_op_++;
+  out_.emplace_back(DoCampaign{op, *attempt_, highest_term_seen_, evidence_.at(now)});
+  state_ = Bidding{InFlight{op, now}};
+}
+
+void Machine::answered(const Granted& granted, Instant now) {
+  role_known_ = true;
+  if (granted.term <= highest_term_seen_) {
+    out_.emplace_back(Failed{{ErrorCode::term_regressed,
+                              "the store granted term " + std::to_string(granted.term.value) +
+                                  " after " + std::to_string(highest_term_seen_.value) +
+                                  ": it was wiped or restored; the grant is given back",
+                              true, false}});
+    releases_.give_back(granted.term, *attempt_, false, now);
+    attempt_.reset();
+    failures_ = std::max(failures_, 1U);
+    return retry(now);
+  }
+  failures_ = 0;
+  place_ = 0;
+  Tenure held;
+  held.term = granted.term;
+  held.attempt = *attempt_;
+  held.lease = granted.lease;
+  held.since = std::min(granted.since, now);
+  held.deadline = held.since + hold(granted.lease);
+  held.renew_at = held.since + settings_.timing.renew_interval;
+  const Instant from = valid_from(granted, {now, highest_term_seen_, evidence_.lease()});
+  highest_term_seen_ = granted.term;
+  attempt_.reset();
+  evidence_.clear();
+  state_ = Reserved{std::move(held), from};
+}
+
+void Machine::answered(const Held& held, Instant now) {
+  const bool woken = std::get<Bidding>(state_).woken;
+  role_known_ = true;
+  failures_ = 0;
+  place_ = held.place;
+  if (held.record) saw(*held.record, now);
+  state_ = Waiting{woken ? now : next_look(held, now)};
+}
+
+void Machine::answered(const Unknown& unknown, Instant now) {
+  out_.emplace_back(Failed{unknown.error});
+  retry(now);  // with the same attempt: perhaps only the reply was lost
+}
+
+void Machine::answered(const Refused& refused, Instant now) {
+  if (refused.error.code == ErrorCode::election_ended) return end_election(now);
+  out_.emplace_back(Failed{refused.error});
+  failures_ = std::max(failures_, 1U);  // a definite no is not repeated at once
+  retry(now);
+}
+
+void Machine::retry(Instant now) {
+  failures_ += 1;
+  state_ = Retrying{now + backoff(failures_, settings_.timing.lease, random_)};
+}
+
+// The first in line looks when the record would expire, by the server's word or by its own eyes;
+// the r-th every r leases, so that a large fleet costs the store no more than a small one.
+Instant Machine::next_look(const Held& held, Instant now) {
+  const Duration lease = held.record ? held.record->lease : settings_.timing.lease;
+  if (held.place > 1) return now + held.place * lease;
+  Instant look = now + lease;
+  if (const auto ripe = evidence_.ripe_at()) look = *ripe;
+  // A little late rather than a little early: an early look has to be made again.
+  if (held.look_again_in > Duration::zero()) {
+    look = std::min(look, now + held.look_again_in + lease / 1500);
+  }
+  if (held.place == 0) look += random_.between(Duration::zero(), lease / 50);
+  return std::max(look, now + lease / 1000);
+}
+
+void Machine::wake(Instant at) {
+  if (auto* bidding = std::get_if<Bidding>(&state_)) bidding->woken = true;
+  if (auto* waiting = std::get_if<Waiting>(&state_))
+    waiting->look_at = std::min(waiting->look_at, at);
+  if (auto* retrying = std::get_if<Retrying>(&state_)) {
+    retrying->retry_at = std::min(retrying->retry_at, at);
+  }
+}
+
+// A reply or an observation showed who holds the place.
+void Machine::saw(const Record& record, Instant now) {
+  if (attempt_ && record.attempt == *attempt_)
+    return;                                      // ours, granted by a reply that we never got
+  if (record.term < highest_term_seen_) return;  // restored from the past: counts as absent
+  highest_term_seen_ = record.term;
+  evidence_.saw(record, now);
+  note_leader(record.leader, record.term);
+  if (cool_down_ && record.term > cool_down_->after) cool_down_.reset();
+}
+
+void Machine::observed(const Record& record, Instant now) {
+  const Tenure* held = tenure();
+  if (held != nullptr) {
+    if (record.term <= held->term) return;
+    saw(record, now);
+    return lose(LossReason::superseded, now);
+  }
+  saw(record, now);
+  if (std::holds_alternative<Resting>(state_) && !cool_down_) stand(now);
+}
+
+void Machine::observed(const Vacant& vacant, Instant now) {
+  if (vacant.term < highest_term_seen_) return;  // old news
+  const Tenure* held = tenure();
+  const bool superseded = held != nullptr && held->term < vacant.term;
+  highest_term_seen_ = vacant.term;
+  evidence_.clear();
+  if (held != nullptr)
+    return lose(superseded ? LossReason::superseded : LossReason::record_gone, now);
+  note_leader({}, vacant.term);
+  wake(now + (place_ > 1 ? (place_ - 1) * wake_stagger : Duration::zero()));
+}
+
+void Machine::observed(const YourTurn&, Instant now) { wake(now); }
+
+void Machine::observed(const SessionLost&, Instant now) {
+  if (tenure() != nullptr) return lose(LossReason::session_lost, now);
+  wake(now);
+}
+
+void Machine::observed(const Ended&, Instant now) { end_election(now); }
+
+// Takes the bid back.
+void Machine::withdraw(Instant now) {
+  if (auto* bidding = std::get_if<Bidding>(&state_)) {
+    if (!bidding->campaign.cancelled) out_.emplace_back(DoCancel{bidding->campaign.op});
+    releases_.withdraw_after(bidding->campaign.op, *attempt_, now);
+  } else if (attempt_) {
+    releases_.withdraw(*attempt_, now);
+  }
+  attempt_.reset();
+  place_ = 0;
+}
+
+// Gives up the bid, or the grant that never became valid.
+void Machine::step_aside(Instant now) {
+  if (auto* reserved = std::get_if<Reserved>(&state_)) {
+    cancel_renewal(reserved->tenure);
+    release(reserved->tenure, false, now);
+  } else {
+    withdraw(now);
+  }
+}
+
+void Machine::rest(Term after, Instant now) {
+  cool_down_ = Resting{now + settings_.timing.cool_down, after};
+  stand(now);
+}
+
+void Machine::note_leader(std::string_view leader, Term term) {
+  leader_term_ = term;
+  if (leader == leader_) return;
+  leader_ = leader;
+  out_.emplace_back(LeaderChanged{leader_, term});
+}
+
+void Machine::end_election(Instant now) {
+  ended_ = true;
+  if (auto* winding = std::get_if<WindingDown>(&state_)) {
+    winding->release_at.reset();
+    return;
+  }
+  if (tenure() != nullptr) return lose(LossReason::election_ended, now);
+  if (auto* bidding = std::get_if<Bidding>(&state_);
+      bidding != nullptr && !bidding->campaign.cancelled) {
+    out_.emplace_back(DoCancel{bidding->campaign.op});
+  }
+  attempt_.reset();
+  finish();
+}
+
+void Machine::finish() {
+  out_.emplace_back(DoCancel{observation_});
+  state_ = Stopped{};
+}
+
+}  // namespace conclave::core

@@ -1,0 +1,138 @@
+// Holding a term: renewals, jeopardy, the two instants, and the ways in which a term ends.
+#include <algorithm>
+
+#include "core/backoff.hpp"
+#include "core/machine.hpp"
+
+namespace conclave::core {
+namespace {
+
+bool is_voluntary(LossReason reason) {
+  return reason == LossReason::resigned || reason == LossReason::term_limit ||
+         reason == LossReason::unhealthy;
+}
+
+}  // namespace
+
+const Tenure* Machine::tenure() const noexcept {
+  if (const auto* leading = std::get_if<Leading>(&state_)) return &leading->tenure;
+  if (const auto* draining = std::get_if<Draining>(&state_)) return &draining->tenure;
+  if (const auto* reserved = std::get_if<Reserved>(&state_)) return &reserved->tenure;
+  return nullptr;
+}
+
+Tenure* Machine::tenure() noexcept { return const_cast<Tenure*>(std::as_const(*this).tenure()); }
+
+void Machine::renew_when_due(Tenure& held, Instant now) {
+  if (!held.renewal) {
+    if (now < held.renew_at) return;
+    held.renewal = InFlight{next_op_++, now};
+    out_.emplace_back(DoRenew{held.renewal->op, held.term, held.attempt});
+    return;
+  }
+  if (held.renewal->cancelled || now < held.renewal->sent + settings_.timing.request_timeout)
+    return;
+  held.renewal->cancelled = true;
+  out_.emplace_back(DoCancel{held.renewal->op});
+  jeopardize(held);
+}
+
+void Machine::renewed(Tenure& held, const Renewed& answer, Instant now) {
+  held.renew_at = held.renewal->sent + settings_.timing.renew_interval;
+  held.renewal.reset();
+  held.failures = 0;
+  held.jeopardy = false;
+  // Counted from before the request was sent, as the store reports it; never from the reply.
+  const Instant since = std::min(answer.since, now);
+  if (since <= held.since) return;
+  held.since = since;
+  held.deadline = since + hold(held.lease);
+  if (!std::holds_alternative<Reserved>(state_)) {
+    out_.emplace_back(Extended{held.term, held.deadline});
+  }
+}
+
+void Machine::not_renewed(Tenure& held, const Error& error, Instant now) {
+  held.renewal.reset();
+  held.failures += 1;
+  held.renew_at = now + backoff(held.failures, settings_.timing.request_timeout, random_);
+  out_.emplace_back(Failed{error});
+  jeopardize(held);
+}
+
+void Machine::jeopardize(Tenure& held) {
+  if (held.jeopardy || std::holds_alternative<Reserved>(state_)) return;
+  held.jeopardy = true;
+  out_.emplace_back(Jeopardy{held.term, held.deadline});
+}
+
+void Machine::cancel_renewal(Tenure& held) {
+  if (held.renewal && !held.renewal->cancelled) out_.emplace_back(DoCancel{held.renewal->op});
+  held.renewal.reset();
+}
+
+void Machine::elect() {
+  Tenure held = std::move(std::get<Reserved>(state_).tenure);
+  out_.emplace_back(Elected{held.term, held.deadline});
+  note_leader(settings_.candidate, held.term);
+  state_ = Leading{std::move(held)};
+}
+
+// The first of the two instants: the stop token fires, and stays fired. Renewals go on.
+void Machine::drain(LossReason reason, Instant now) {
+  Tenure held = std::move(std::get<Leading>(state_).tenure);
+  out_.emplace_back(Stopping{held.term, reason});
+  state_ = Draining{std::move(held), reason, now + settings_.timing.drain_limit};
+}
+
+void Machine::overrun(Draining& draining) {
+  draining.overrun = true;
+  cancel_renewal(draining.tenure);
+  out_.emplace_back(DrainOverrun{draining.tenure.term});
+}
+
+// The second instant: the own clock has reached the deadline. The store may hold the place for us
+// longer; it is given back when the work has ended, at the latest a whole lease after `since`.
+void Machine::expire(Instant now) {
+  if (std::holds_alternative<Leading>(state_)) drain(LossReason::lease_expired, now);
+  auto& draining = std::get<Draining>(state_);
+  Tenure& held = draining.tenure;
+  cancel_renewal(held);
+  const LossReason reason = draining.overrun ? draining.reason : LossReason::lease_expired;
+  out_.emplace_back(Lost{held.term, reason, held.deadline});
+  note_leader({}, held.term);
+  state_ = WindingDown{held.term, held.attempt, draining.reason, held.since + held.lease};
+}
+
+// A definite answer: the term is over at once, and there is nothing to give back.
+void Machine::lose(LossReason reason, Instant now) {
+  cancel_renewal(*tenure());
+  if (std::holds_alternative<Reserved>(state_)) return stand(now);
+  if (std::holds_alternative<Leading>(state_)) drain(reason, now);
+  auto& draining = std::get<Draining>(state_);
+  out_.emplace_back(Lost{draining.tenure.term, reason, now});
+  if (leader_term_ == draining.tenure.term) note_leader({}, draining.tenure.term);
+  state_ =
+      WindingDown{draining.tenure.term, draining.tenure.attempt, draining.reason, std::nullopt};
+}
+
+// The work has ended: step down first, then let the next one in.
+void Machine::hand_over(Instant now) {
+  auto draining = std::move(std::get<Draining>(state_));
+  cancel_renewal(draining.tenure);
+  out_.emplace_back(Lost{draining.tenure.term, draining.reason, now});
+  note_leader({}, draining.tenure.term);
+  release(draining.tenure, true, now);
+  after_term(draining.reason, draining.tenure.term, now);
+}
+
+void Machine::release(const Tenure& held, bool was_valid, Instant now) {
+  releases_.give_back(held.term, held.attempt, was_valid, now);
+}
+
+void Machine::after_term(LossReason reason, Term term, Instant now) {
+  if (is_voluntary(reason)) return rest(term, now);
+  stand(now);
+}
+
+}  // namespace conclave::core

@@ -1,0 +1,69 @@
+#include "core/releases.hpp"
+
+#include <algorithm>
+
+#include "core/backoff.hpp"
+
+namespace conclave::core {
+
+void Releases::advance(Instant now, Duration request_timeout, OpId& next_op, Outputs& out) {
+  for (Item& item : items_) {
+    if (item.after) continue;
+    if (item.call) {
+      if (!item.call->cancelled && now >= item.call->sent + request_timeout) {
+        item.call->cancelled = true;
+        out.emplace_back(DoCancel{item.call->op});
+      }
+    } else if (now >= item.due) {
+      item.call = InFlight{next_op++, now};
+      out.emplace_back(DoResign{item.call->op, item.attempt, item.term, item.was_valid});
+    }
+  }
+}
+
+bool Releases::campaign_answered(OpId op, const CampaignAnswer& answer, Instant now) {
+  const auto item = std::find_if(items_.begin(), items_.end(),
+                                 [op](const Item& each) { return each.after == op; });
+  if (item == items_.end()) return false;
+  if (std::holds_alternative<Refused>(answer)) {
+    items_.erase(item);  // it did not happen: nothing to give back
+    return true;
+  }
+  if (const auto* granted = std::get_if<Granted>(&answer)) item->term = granted->term;
+  item->after.reset();
+  item->due = now;
+  return true;
+}
+
+bool Releases::answered(OpId op, const Answer& answer, Instant now, Duration retry_cap,
+                        Random& random) {
+  const auto item = std::find_if(items_.begin(), items_.end(), [op](const Item& each) {
+    return each.call && each.call->op == op;
+  });
+  if (item == items_.end()) return false;
+  if (std::holds_alternative<Done>(answer) || std::holds_alternative<Gone>(answer)) {
+    items_.erase(item);
+    return true;
+  }
+  item->call.reset();
+  item->failures += 1;
+  item->due = now + backoff(item->failures, retry_cap, random);
+  return true;
+}
+
+bool Releases::quiet() const noexcept {
+  return std::all_of(items_.begin(), items_.end(),
+                     [](const Item& item) { return !item.after && item.failures > 0; });
+}
+
+std::optional<Instant> Releases::next_wakeup(Duration request_timeout) const noexcept {
+  std::optional<Instant> next;
+  for (const Item& item : items_) {
+    if (item.after || (item.call && item.call->cancelled)) continue;
+    const Instant at = item.call ? item.call->sent + request_timeout : item.due;
+    if (!next || at < *next) next = at;
+  }
+  return next;
+}
+
+}  // namespace conclave::core
