@@ -53,7 +53,10 @@ struct Record {
   Term term;
   Attempt attempt;
   std::uint64_t stamp = 0;
-  Duration lease{};                       // the holder's, and the one that others wait for
+  // What others wait for: the holder's lease. After `absent` or `abandoned` at least the lease of
+  // the record before, too: its holder may not be over, and this one may vanish without becoming
+  // valid.
+  Duration lease{};
   std::optional<ServerTime> renewed;      // where the server stamps renewals
   std::optional<ServerTime> server_time;  // the server's clock when it answered
 

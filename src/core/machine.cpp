@@ -19,12 +19,29 @@ Machine::Machine(Settings settings, const std::array<std::uint64_t, 4>& seed)
 
 const Outputs& Machine::step(Instant now, const Input& input) {
   out_.clear();
-  // Time first: whatever arrives after the deadline arrives too late.
-  advance(now);
+  // Deadlines first: whatever arrives after one arrives too late.
+  pass_deadlines(now);
   std::visit([&](const auto& each) { on(each, now); }, input);
   advance(now);
   assert(!broken_invariant(*this, now));
   return out_;
+}
+
+bool Machine::pass_deadlines(Instant now) {
+  const Tenure* held = tenure();
+  if (held == nullptr) return false;
+  if (now >= held->deadline) {
+    expire(now);
+    return true;
+  }
+  if (std::holds_alternative<Leading>(state_) && now >= held->deadline - settings_.timing.grace) {
+    drain(LossReason::lease_expired, now);
+    return true;
+  }
+  auto* draining = std::get_if<Draining>(&state_);
+  if (draining == nullptr || draining->overrun || now < draining->limit) return false;
+  overrun(*draining);
+  return true;
 }
 
 void Machine::advance(Instant now) {
@@ -32,7 +49,8 @@ void Machine::advance(Instant now) {
   bool changed = true;
   while (changed) {
     releases_.advance(now, limit, next_op_, out_);
-    changed = std::visit([&](auto& state) { return advance(state, now); }, state_);
+    changed =
+        pass_deadlines(now) || std::visit([&](auto& state) { return advance(state, now); }, state_);
   }
 }
 
@@ -64,15 +82,9 @@ bool Machine::advance(Resting& resting, Instant now) {
 }
 
 bool Machine::advance(Reserved& reserved, Instant now) {
-  const Tenure& held = reserved.tenure;
-  if (now >= held.deadline) {
-    release(held, false, now);
-    stand(now);
-    return true;
-  }
   reserved.ripe = now >= reserved.valid_from;
   // A term that would have to stop at once is not begun; a renewal may still bring it to life.
-  if (reserved.ripe && now < held.deadline - settings_.timing.grace) {
+  if (reserved.ripe && now < reserved.tenure.deadline - settings_.timing.grace) {
     elect();
     return true;
   }
@@ -81,24 +93,11 @@ bool Machine::advance(Reserved& reserved, Instant now) {
 }
 
 bool Machine::advance(Leading& leading, Instant now) {
-  if (now >= leading.tenure.deadline) {
-    expire(now);
-    return true;
-  }
-  if (now >= leading.tenure.deadline - settings_.timing.grace) {
-    drain(LossReason::lease_expired, now);
-    return true;
-  }
   renew_when_due(leading.tenure, now);
   return false;
 }
 
 bool Machine::advance(Draining& draining, Instant now) {
-  if (now >= draining.tenure.deadline) {
-    expire(now);
-    return true;
-  }
-  if (!draining.overrun && now >= draining.limit) overrun(draining);
   if (!draining.overrun) renew_when_due(draining.tenure, now);
   return false;
 }

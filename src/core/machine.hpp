@@ -80,6 +80,7 @@ class Machine {
   void on(const Stop&, Instant now);
 
   // what the passing of time brings; each says whether it changed the state (machine.cpp)
+  bool pass_deadlines(Instant now);
   void advance(Instant now);
   bool advance(Idle&, Instant) { return false; }
   bool advance(Gated&, Instant) { return false; }

@@ -94,7 +94,7 @@ Instant Machine::next_look(const Held& held, Instant now) {
   const Duration lease = held.record ? held.record->lease : settings_.timing.lease;
   if (held.place > 1) return now + held.place * lease;
   Instant look = now + lease;
-  if (const auto ripe = evidence_.ripe_at()) look = *ripe;
+  if (const auto ripe = evidence_.ripe_at(); ripe && *ripe > now) look = *ripe;
   // A little late rather than a little early: an early look has to be made again.
   if (held.look_again_in > Duration::zero()) {
     look = std::min(look, now + held.look_again_in + lease / 1500);

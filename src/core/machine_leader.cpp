@@ -92,8 +92,14 @@ void Machine::overrun(Draining& draining) {
 }
 
 // The second instant: the own clock has reached the deadline. The store may hold the place for us
-// longer; it is given back when the work has ended, at the latest a whole lease after `since`.
+// longer; it is given back when the work has ended, at the latest a whole lease after `since`. A
+// grant that never became valid has no work, and is given back at once.
 void Machine::expire(Instant now) {
+  if (auto* reserved = std::get_if<Reserved>(&state_)) {
+    cancel_renewal(reserved->tenure);
+    release(reserved->tenure, false, now);
+    return stand(now);
+  }
   if (std::holds_alternative<Leading>(state_)) drain(LossReason::lease_expired, now);
   auto& draining = std::get<Draining>(state_);
   Tenure& held = draining.tenure;

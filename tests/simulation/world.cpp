@@ -1,0 +1,158 @@
+// The event loop, the network, and the server's side.
+#include "simulation/world.hpp"
+
+#include "simulation/checks/resign_guard.hpp"
+#include "simulation/record_model.hpp"
+#include "simulation/session_model.hpp"
+
+namespace conclave::sim {
+namespace {
+
+std::unique_ptr<StoreModel> make_store(const Plan& plan) {
+  if (plan.family == Family::session) {
+    return std::make_unique<SessionModel>(
+        SessionModel::Kind{plan.server_rate, plan.stale_acknowledgements, plan.tick}, ~plan.seed);
+  }
+  const bool server_judges = plan.family == Family::server_clock;
+  return std::make_unique<RecordModel>(
+      RecordModel::Kind{server_judges, plan.repairs && server_judges, plan.server_rate});
+}
+
+Unknown unavailable() { return Unknown{{ErrorCode::unavailable, "server down", true, false}}; }
+
+}  // namespace
+
+World::World(const Plan& plan, Trace* trace)
+    : plan_(plan), trace_(trace), random_(plan.seed ^ 0x5eed), store_(make_store(plan)) {
+  processes_.resize(plan.processes.size());
+  for (std::uint32_t i = 0; i < processes_.size(); ++i) {
+    Process& process = processes_[i];
+    process.index = i;
+    process.id = name_of(i);
+    process.plan = &plan.processes[i];
+    process.clock = ProcessClock(process.plan->rate, process.plan->origin);
+    events_.push(random_.between(Duration::zero(), plan.lease), Launch{i});
+  }
+  for (std::size_t i = 0; i < plan.faults.size(); ++i)
+    events_.push(plan.faults[i].at, FaultStrikes{i});
+  events_.push(plan.calm_from, CalmBegins{});
+  liveness_.disturbed(plan.calm_from + plan.network.longest);
+}
+
+const Verdict& World::run() {
+  while (verdict_.is_clean() && !events_.empty() && events_.next_at() <= plan_.length) {
+    now_ = events_.next_at();
+    const Event event = events_.pop();
+    std::visit([&](const auto& each) { happen(each); }, event);
+    if (is_calm()) check_liveness();
+  }
+  return verdict_;
+}
+
+// ---------------------------------------------------------------- network
+
+// How long a message takes; nothing when it is lost.
+std::optional<Duration> World::travel() {
+  const NetworkPlan& network = plan_.network;
+  if (!is_calm()) {
+    if (random_.chance(network.loss)) return std::nullopt;
+    if (random_.chance(network.tail)) return random_.between(network.slowest, network.longest);
+  }
+  return random_.between(network.fastest, network.slowest);
+}
+
+void World::send(Process& process, Pending::Verb verb, core::OpId op, Attempt attempt,
+                 Arrival arrival) {
+  process.pending.push_back({op, process.clock.at(now_), verb, attempt});
+  if (process.cut_out && now_ < process.cut_until) return;
+  if (!is_calm() && random_.chance(plan_.network.duplication)) {
+    if (const auto later = travel()) events_.push(now_ + *later, arrival);
+  }
+  if (const auto delay = travel()) events_.push(now_ + *delay, std::move(arrival));
+}
+
+void World::answer(const Arrival& request, Real counted_from, core::Input reply) {
+  const Process& process = processes_[request.caller.process];
+  if (process.cut_in && now_ < process.cut_until) return;
+  if (const auto delay = travel()) {
+    events_.push(now_ + *delay, Delivery{request.caller, counted_from, std::move(reply)});
+  }
+}
+
+void World::deliver_pushes() {
+  for (Pushed& push : store_->pushed) {
+    const Process& process = processes_[push.to.process];
+    const bool cut = process.cut_in && now_ < process.cut_until;
+    const auto delay = travel();
+    if (!cut && delay) events_.push(now_ + *delay, PushDelivery{std::move(push)});
+  }
+  store_->pushed.clear();
+  const auto next = store_->next_event();
+  if (next && (!server_works_at_ || *next < *server_works_at_)) {
+    server_works_at_ = *next;
+    events_.push(*next, ServerWorks{});
+  }
+}
+
+// ---------------------------------------------------------------- the server
+
+void World::happen(const Arrival& event) {
+  const bool down = now_ < server_down_until_;
+  if (down && random_.chance(0.5)) return;
+  if (std::holds_alternative<KeepAlive>(event.request)) {
+    if (!down) store_->keep_alive(event.caller, now_);
+    return;
+  }
+  core::Input reply;
+  Attempt attempt;
+  if (const auto* campaign = std::get_if<CampaignRequest>(&event.request)) {
+    attempt = campaign->attempt;
+    reply = core::CampaignDone{event.op, down ? unavailable() : store_->campaign(*campaign, now_)};
+  } else if (const auto* renew = std::get_if<RenewRequest>(&event.request)) {
+    attempt = renew->attempt;
+    reply = core::RenewDone{event.op, down ? unavailable() : store_->renew(*renew, now_)};
+  } else {
+    const auto& resign = std::get<ResignRequest>(event.request);
+    const auto before = store_->holder();
+    reply = core::ResignDone{event.op, down ? unavailable() : store_->resign(resign, now_)};
+    ResignGuard::executed(resign.attempt, before, store_->holder(), verdict_);
+  }
+  answer(event, store_->counted_from(attempt), std::move(reply));
+  deliver_pushes();
+}
+
+void World::happen(const ServerWorks&) {
+  server_works_at_.reset();
+  if (now_ < server_down_until_) {
+    server_works_at_ = server_down_until_;
+    events_.push(server_down_until_, ServerWorks{});
+    return;
+  }
+  store_->advance(now_);
+  deliver_pushes();
+}
+
+void World::happen(const Write& event) {
+  const Process& writer = processes_[event.process];
+  const bool valid = leads(writer) && writer.machine->status().term == event.term;
+  register_.write(event.term, event.process, valid, verdict_);
+}
+
+// ---------------------------------------------------------------- liveness
+
+void World::check_liveness() {
+  if (ended_) return;
+  std::uint32_t rank = 1;
+  for (const Caller& waiter : store_->standing()) {
+    const Process& process = processes_[waiter.process];
+    if (process.machine && process.incarnation == waiter.incarnation) break;
+    ++rank;
+  }
+  liveness_.check(now_, rank, plan_.lease, verdict_);
+}
+
+void World::note(const std::string& text) {
+  if (trace_ != nullptr) trace_->line(now_, text);
+}
+
+}  // namespace conclave::sim

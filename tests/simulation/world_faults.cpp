@@ -1,0 +1,124 @@
+// What goes wrong, and the calm after it.
+#include <algorithm>
+
+#include "simulation/world.hpp"
+
+namespace conclave::sim {
+
+void World::happen(const FaultStrikes& event) { strike(plan_.faults[event.index]); }
+
+void World::strike(const Fault& fault) {
+  using Kind = Fault::Kind;
+  switch (fault.kind) {
+    case Kind::outage: return outage(fault);
+    case Kind::snapshot: return store_->snapshot();
+    case Kind::wipe: return wipe();
+    case Kind::step:
+      note("the server's clock steps");
+      // Always in one direction: two opposite steps between two looks are not promised.
+      return store_->step_clock(plan_.seed % 2 == 0 ? fault.length : -fault.length);
+    case Kind::delete_early:
+      note("the record is deleted");
+      store_->delete_early(now_);
+      return deliver_pushes();
+    case Kind::end:
+      note("the election is ended");
+      store_->end(now_);
+      ended_ = true;
+      for (const Process& process : processes_) {
+        store_->pushed.push_back(
+            {{process.index, process.incarnation, process.session, 0}, Ended{}});
+      }
+      return deliver_pushes();
+    default: return strike_process(fault, processes_[fault.process]);
+  }
+}
+
+void World::strike_process(const Fault& fault, Process& process) {
+  using Kind = Fault::Kind;
+  if (!process.machine) return;
+  const auto back = [&](core::Input input) {
+    events_.push(now_ + fault.length,
+                 ToProcess{process.index, process.incarnation, std::move(input)});
+  };
+  const auto ask = [&](core::Input input) {
+    events_.push(now_, ToProcess{process.index, process.incarnation, std::move(input)});
+  };
+  switch (fault.kind) {
+    case Kind::pause: return pause(process, fault.length, false);
+    case Kind::suspend: return pause(process, fault.length, true);
+    case Kind::crash:
+      note(process.id + " crashes");
+      process.machine.reset();
+      liveness_.led_until(now_);
+      return events_.push(now_ + fault.length, Launch{process.index});
+    case Kind::stop: ask(core::Stop{}); return back(core::Start{});
+    case Kind::resign: return ask(core::ResignAsked{});
+    case Kind::unhealthy: ask(core::HealthChanged{false}); return back(core::HealthChanged{true});
+    default:
+      note(process.id + " is cut off");
+      process.cut_until = std::min(now_ + fault.length, plan_.calm_from);
+      process.cut_out = fault.variant % 3 != 0;
+      process.cut_in = fault.variant % 3 != 1;
+  }
+}
+
+void World::pause(Process& process, Duration length, bool suspend) {
+  note(process.id + (suspend ? " is suspended" : " is paused"));
+  process.paused_until = std::max(process.paused_until, now_ + length);
+  if (suspend) process.clock.sleep(now_, process.paused_until);
+  liveness_.disturbed(process.paused_until);
+}
+
+void World::outage(const Fault& fault) {
+  const Real until = now_ + fault.length;
+  server_down_until_ = std::max(server_down_until_, until);
+  liveness_.disturbed(server_down_until_);
+  DataLoss loss = DataLoss::none;
+  if (fault.variant % 3 == 1) loss = DataLoss::stale;
+  if (fault.variant % 3 == 2) loss = DataLoss::everything;
+  note("the server goes down, to come back with " + std::string(loss == DataLoss::none ? "its data"
+                                                                : loss == DataLoss::stale
+                                                                    ? "old data"
+                                                                    : "nothing"));
+  store_->restart(loss, server_down_until_);
+}
+
+// Data that vanish under a running server. Not promised to a newcomer, who cannot know what was
+// there: so there are none for a while.
+void World::wipe() {
+  const bool all_have_seen_terms =
+      std::all_of(processes_.begin(), processes_.end(), [](const Process& process) {
+        return !process.machine || process.machine->status().highest_term_seen.exists();
+      });
+  if (!all_have_seen_terms) return;
+  note("the store is wiped");
+  store_->wipe();
+  no_newcomers_until_ = now_ + plan_.lease * 5 / 4;
+}
+
+void World::happen(const Launch& event) {
+  Process& process = processes_[event.process];
+  if (process.machine) return;
+  if (now_ < no_newcomers_until_) return events_.push(no_newcomers_until_, event);
+  launch(process);
+}
+
+void World::happen(const CalmBegins&) {
+  note("from here on nothing goes wrong");
+  for (Process& process : processes_) {
+    if (process.machine && process.work.exists()) {
+      events_.push(now_,
+                   ToProcess{process.index, process.incarnation, core::WorkEnded{process.work}});
+    }
+    events_.push(now_, Launch{process.index});
+    events_.push(now_, ToProcess{process.index, process.incarnation, core::HealthChanged{true}});
+    // A candidate that is just stopping is started again when it has stopped.
+    for (int i = 0; i < 3; ++i) {
+      events_.push(now_ + i * plan_.lease,
+                   ToProcess{process.index, process.incarnation, core::Start{}});
+    }
+  }
+}
+
+}  // namespace conclave::sim
