@@ -58,7 +58,7 @@ Answer SessionModel::resign(const ResignRequest& request, Real) {
   const auto node = find(request.attempt);
   if (node == nodes_.end()) return Gone{};
   if (request.term && *request.term != node->term) return Gone{};
-  remove(node);
+  remove(node);  // and no other
   return Done{};
 }
 

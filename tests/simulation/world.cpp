@@ -1,6 +1,8 @@
 // The event loop, the network, and the server's side.
 #include "simulation/world.hpp"
 
+#include <algorithm>
+
 #include "simulation/checks/resign_guard.hpp"
 #include "simulation/record_model.hpp"
 #include "simulation/session_model.hpp"
@@ -37,6 +39,10 @@ World::World(const Plan& plan, Trace* trace)
     events_.push(plan.faults[i].at, FaultStrikes{i});
   events_.push(plan.calm_from, CalmBegins{});
   liveness_.disturbed(plan.calm_from + plan.network.longest);
+  shortest_lease_ = plan.lease;
+  for (const ProcessPlan& each : plan.processes) {
+    shortest_lease_ = std::min(shortest_lease_, each.timing.lease);
+  }
 }
 
 const Verdict& World::run() {
@@ -107,6 +113,7 @@ void World::happen(const Arrival& event) {
   Attempt attempt;
   if (const auto* campaign = std::get_if<CampaignRequest>(&event.request)) {
     attempt = campaign->attempt;
+    check_load();
     reply = core::CampaignDone{event.op, down ? unavailable() : store_->campaign(*campaign, now_)};
   } else if (const auto* renew = std::get_if<RenewRequest>(&event.request)) {
     attempt = renew->attempt;
@@ -149,6 +156,13 @@ void World::check_liveness() {
     ++rank;
   }
   liveness_.check(now_, rank, plan_.lease, verdict_);
+}
+
+void World::check_load() {
+  const bool idle = is_calm() && std::any_of(processes_.begin(), processes_.end(),
+                                             [this](const Process& each) { return leads(each); });
+  if (!idle) return load_.disturbed(now_);
+  load_.looked(now_, processes_.size(), shortest_lease_, verdict_);
 }
 
 void World::note(const std::string& text) {

@@ -13,6 +13,7 @@
 #include "simulation/checks/give_back.hpp"
 #include "simulation/checks/growing_terms.hpp"
 #include "simulation/checks/liveness.hpp"
+#include "simulation/checks/load.hpp"
 #include "simulation/checks/one_leader.hpp"
 #include "simulation/checks/story.hpp"
 #include "simulation/event_queue.hpp"
@@ -158,6 +159,7 @@ class World {
   void outage(const Fault& fault);
   void wipe();
   void check_liveness();
+  void check_load();
   void note(const std::string& text);
 
   const Plan& plan_;
@@ -170,6 +172,7 @@ class World {
   Real server_down_until_{};
   Real no_newcomers_until_{};
   std::optional<Real> server_works_at_;
+  Duration shortest_lease_{};
   bool ended_ = false;
   std::uint64_t elections_ = 0;
 
@@ -178,6 +181,7 @@ class World {
   GrowingTerms growing_terms_;
   FencedRegister register_;
   Liveness liveness_;
+  Load load_;
 };
 
 }  // namespace conclave::sim

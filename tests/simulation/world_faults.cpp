@@ -106,6 +106,7 @@ void World::happen(const Launch& event) {
 
 void World::happen(const CalmBegins&) {
   note("from here on nothing goes wrong");
+  load_.disturbed(now_ + plan_.network.longest);
   for (Process& process : processes_) {
     if (process.machine && process.work.exists()) {
       events_.push(now_,

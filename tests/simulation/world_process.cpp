@@ -8,8 +8,18 @@
 
 namespace conclave::sim {
 
+namespace {
+
+bool is_term_lost(const core::Input& input) {
+  const auto* renewal = std::get_if<core::RenewDone>(&input);
+  return renewal != nullptr && std::holds_alternative<TermLost>(renewal->answer);
+}
+
+}  // namespace
+
 void World::launch(Process& process) {
   process.incarnation += 1;
+  load_.disturbed(now_);
   process.pending.clear();
   process.healthy = true;
   process.has_stopped = false;
@@ -150,6 +160,7 @@ void World::step(Process& process, const core::Input& input) {
   if (const auto broken = core::broken_invariant(*process.machine, now)) {
     verdict_.broken("core invariant", process.id + ": " + std::string(*broken));
   }
+  process.story.answered(is_term_lost(input), leads(process), verdict_);
   check_after_step(process);
   schedule_wake(process);
 }
@@ -223,6 +234,7 @@ void World::carry_out(Process& process, const core::DoCancel& call, const core::
 
 void World::carry_out(Process& process, const core::Elected& news, const core::Input&) {
   elections_ += 1;
+  load_.disturbed(now_);
   const Instant now = process.clock.at(now_);
   process.story.elected(news, now, verdict_);
   growing_terms_.elected(news.term, verdict_);
@@ -264,8 +276,9 @@ void World::carry_out(Process& process, const core::Jeopardy&, const core::Input
   process.story.jeopardy(verdict_);
 }
 
-void World::carry_out(Process& process, const core::Stopping& news, const core::Input&) {
-  process.story.stopping(verdict_);
+void World::carry_out(Process& process, const core::Stopping& news, const core::Input& input) {
+  const auto* limit = std::get_if<core::TermLimitDue>(&input);
+  process.story.stopping(news, limit ? std::optional(limit->term) : std::nullopt, verdict_);
   if (process.work != news.term) return;
   const Timing& timing = process.plan->timing;
   Duration drain = random_.between(Duration::zero(), timing.lease / 10);
@@ -283,9 +296,8 @@ void World::carry_out(Process& process, const core::DrainOverrun&, const core::I
 }
 
 void World::carry_out(Process& process, const core::Lost& news, const core::Input& input) {
-  const auto* renewal = std::get_if<core::RenewDone>(&input);
-  const bool definite = std::holds_alternative<core::Observed>(input) ||
-                        (renewal != nullptr && std::holds_alternative<TermLost>(renewal->answer));
+  load_.disturbed(now_);
+  const bool definite = std::holds_alternative<core::Observed>(input) || is_term_lost(input);
   process.story.lost(news, process.clock.at(now_), definite, process.work != news.term,
                      process.plan->timing.cool_down, verdict_);
 }

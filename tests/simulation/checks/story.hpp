@@ -36,7 +36,11 @@ class Story {
   void jeopardy(Verdict& verdict) {
     if (phase_ == Phase::none) broken("only a term is in jeopardy", verdict);
   }
-  void stopping(Verdict& verdict) {
+  // `due`: the term of the schedule that has just fired, if it is one that did.
+  void stopping(const core::Stopping& news, std::optional<Term> due, Verdict& verdict) {
+    if (news.reason == LossReason::term_limit && due != news.term) {
+      broken("a schedule ends only the term that it was armed for", verdict);
+    }
     if (phase_ != Phase::leading) broken("a stop token fires once per term", verdict);
     phase_ = Phase::stopping;
   }
@@ -66,6 +70,10 @@ class Story {
         if (now < deadline_ && !drained) broken("work ends before its term is given up", verdict);
         return;
     }
+  }
+  // `over`: the store has just said that the term is over.
+  void answered(bool over, bool leads, Verdict& verdict) const {
+    if (over && leads) broken("a definite answer ends the term at once", verdict);
   }
   // After every step.
   void role(Role role, Verdict& verdict) const {
