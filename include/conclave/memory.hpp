@@ -1,6 +1,6 @@
 // The store `memory:`: elections among the candidates of one process.
 //
-//   auto space = MemorySpace::make();
+//   auto space = make_memory_space();
 //   auto store = make_memory_store(space, {.lease = 3s, .clock = clock, .executor = executor});
 //
 // It keeps the whole contract of conclave/store.hpp: leases expire, terms grow, bids stand in a
@@ -29,30 +29,15 @@
 
 namespace conclave {
 
-namespace memory {
-class Space;
-}
-
 // What the stores of one process share. Any number of store objects may use one, each from its own
 // thread; it lives as long as the last of them.
-class MemorySpace {
- public:
-  [[nodiscard]] static std::shared_ptr<MemorySpace> make();
+class MemorySpace;
 
-  // Loses everything, as a server does that is restarted without its data. Observers stay, and are
-  // told nothing. For tests.
-  void wipe();
+[[nodiscard]] std::shared_ptr<MemorySpace> make_memory_space();
 
-  explicit MemorySpace(std::unique_ptr<memory::Space> space) noexcept;
-  ~MemorySpace();
-  MemorySpace(const MemorySpace&) = delete;
-  MemorySpace& operator=(const MemorySpace&) = delete;
-
-  [[nodiscard]] memory::Space& inside() noexcept { return *space_; }
-
- private:
-  std::unique_ptr<memory::Space> space_;
-};
+// Loses everything, as a server does that is restarted without its data. Observers stay, and are
+// told nothing. For tests.
+void wipe(MemorySpace& space);
 
 struct MemoryOptions {
   Duration lease{std::chrono::seconds{3}};

@@ -102,9 +102,10 @@ struct Granted {
 
 // Somebody else has it. Where the store keeps a queue, the bid stands in it.
 struct Held {
-  std::optional<Record> record;
-  std::uint32_t place = 0;   // 1 is next in line; 0 where the store keeps no queue
-  Duration look_again_in{};  // when the record would expire by the server's clock
+  std::optional<Record> record;  // none while the place is free, but others may go first
+  std::uint32_t place = 0;       // 1 is next in line; 0 where the store keeps no queue
+  // When the record would expire by the server's clock; without a record, when to bid again.
+  Duration look_again_in{};
   std::optional<Duration> server_age;
 };
 
@@ -127,6 +128,9 @@ struct Renewal {
   std::string candidate;
   Term term;
   Attempt attempt;
+  // The holder believes in its term. A store that writes a vanished record anew does so only then:
+  // a reservation that came back to life would not know who was confirmed while it was gone.
+  bool valid = true;
 };
 
 struct Renewed {
@@ -159,7 +163,8 @@ using Answer = std::variant<Done, Gone, Unknown, Refused>;
 
 // ---------------------------------------------------------------- observe and inspect
 
-// The place has become free. `term` is the one that was there.
+// The place has become free: released, abandoned or ended. `term` is the one that was there. A
+// lease that merely ran out is not told: whether it is over, only a bid with evidence can decide.
 struct Vacant {
   Vacancy vacancy{};
   Term term;
@@ -242,15 +247,18 @@ class Store {
 
   virtual Operation resign(Resignation resignation, std::function<void(Answer)> done) = 0;
 
-  // Tells the sink of an election's changes until cancelled. It begins with the present state.
+  // Tells the sink of an election's changes until cancelled. It begins with the present state: the
+  // record, Ended, or Vacant with the last term known, where nobody holds it `absent` and zero.
   virtual Operation observe(std::string election, std::string candidate, Sink sink) = 0;
 
   virtual Operation inspect(std::string election, std::function<void(InspectAnswer)> done) = 0;
 
-  // Ends an election: the term in it is over, candidates present and late are told Ended.
+  // Ends an election: the term in it is over, candidates present and late are told Ended. Gone when
+  // there is none of that name.
   virtual Operation end(std::string election, std::function<void(Answer)> done) = 0;
 
-  // Removes what an election left behind, except the trace that keeps its terms growing.
+  // Removes what an election left behind, except the trace that keeps its terms growing and the
+  // memory of a holder that may not have heard of the end. Refused while somebody holds it.
   virtual Operation remove(std::string election, std::function<void(Answer)> done) = 0;
 
   // The settings of this store that would break the promise; what `conclave doctor` prints.

@@ -103,6 +103,10 @@ bool Machine::advance(Draining& draining, Instant now) {
 }
 
 bool Machine::advance(WindingDown& winding, Instant now) {
+  if (winding.limit && now >= *winding.limit) {
+    winding.limit.reset();
+    out_.emplace_back(DrainOverrun{winding.term});
+  }
   if (!winding.release_at || now < *winding.release_at) return false;
   winding.release_at.reset();
   releases_.give_back(winding.term, winding.attempt, true, now);
@@ -132,6 +136,8 @@ void Machine::on(const Start&, Instant now) {
   failures_ = 0;
   cool_down_.reset();
   evidence_.clear();
+  leader_.clear();
+  leader_term_ = Term{};
   observation_ = next_op_++;
   out_.emplace_back(DoObserve{observation_});
   stand(now);
@@ -159,8 +165,12 @@ void Machine::on(const RenewDone& done, Instant now) {
   if (const auto* confirmed = std::get_if<Renewed>(&done.answer)) {
     return renewed(*held, *confirmed, now);
   }
-  const auto* unknown = std::get_if<Unknown>(&done.answer);
-  not_renewed(*held, unknown != nullptr ? unknown->error : std::get<Refused>(done.answer).error,
+  const auto* refused = std::get_if<Refused>(&done.answer);
+  if (refused != nullptr && refused->error.code == ErrorCode::election_ended) {
+    held->renewal.reset();
+    return end_election(now);
+  }
+  not_renewed(*held, refused != nullptr ? refused->error : std::get<Unknown>(done.answer).error,
               now);
 }
 
@@ -223,7 +233,7 @@ void Machine::on(const HealthChanged& change, Instant now) {
 void Machine::on(const Stop&, Instant now) {
   if (std::holds_alternative<Stopped>(state_)) return;
   if (std::holds_alternative<Idle>(state_)) {
-    state_ = Stopped{true};
+    state_ = Stopped{};
     return;
   }
   stop_asked_ = true;
@@ -297,6 +307,7 @@ std::optional<Instant> Machine::next_wakeup() const noexcept {
     earlier(next, resting->until);
   } else if (const auto* winding = std::get_if<WindingDown>(&state_)) {
     if (winding->release_at) earlier(next, *winding->release_at);
+    if (winding->limit) earlier(next, *winding->limit);
   }
   const Tenure* held = tenure();
   if (held == nullptr) return next;

@@ -141,8 +141,9 @@ class Machine {
   Evidence evidence_;
   Outputs out_;
 
-  std::optional<Attempt> attempt_;    // of the standing bid
-  std::optional<Resting> cool_down_;  // not over yet
+  std::optional<Attempt> attempt_;        // of the standing bid
+  std::optional<Attempt> spent_attempt_;  // of the bid or term before it
+  std::optional<Resting> cool_down_;      // not over yet
   Term highest_term_seen_;
   std::uint32_t place_ = 0;
   std::uint32_t failures_ = 0;  // campaigns in a row that were not answered

@@ -35,6 +35,11 @@ void Machine::send_campaign(Instant now) {
 
 void Machine::answered(const Granted& granted, Instant now) {
   role_known_ = true;
+  if (std::get<Bidding>(state_).session_lost) {
+    state_ =
+        Retrying{now};  // with the same attempt: the store knows whether the grant still stands
+    return;
+  }
   if (granted.term <= highest_term_seen_) {
     out_.emplace_back(Failed{{ErrorCode::term_regressed,
                               "the store granted term " + std::to_string(granted.term.value) +
@@ -68,16 +73,23 @@ void Machine::answered(const Held& held, Instant now) {
   failures_ = 0;
   place_ = held.place;
   if (held.record) saw(*held.record, now);
-  state_ = Waiting{woken ? now : next_look(held, now)};
+  const Instant look = next_look(held, now);
+  state_ = Waiting{woken ? now : look, look};
 }
 
 void Machine::answered(const Unknown& unknown, Instant now) {
+  const bool woken = std::get<Bidding>(state_).woken;
   out_.emplace_back(Failed{unknown.error});
   retry(now);  // with the same attempt: perhaps only the reply was lost
+  if (woken) wake(now);
 }
 
 void Machine::answered(const Refused& refused, Instant now) {
-  if (refused.error.code == ErrorCode::election_ended) return end_election(now);
+  if (refused.error.code == ErrorCode::election_ended) {
+    state_ = Retrying{now};  // nothing is in flight any more
+    return end_election(now);
+  }
+  if (refused.error.code == ErrorCode::invalid_state) attempt_.reset();  // it was resigned before
   out_.emplace_back(Failed{refused.error});
   failures_ = std::max(failures_, 1U);  // a definite no is not repeated at once
   retry(now);
@@ -89,10 +101,14 @@ void Machine::retry(Instant now) {
 }
 
 // The first in line looks when the record would expire, by the server's word or by its own eyes;
-// the r-th every r leases, so that a large fleet costs the store no more than a small one.
+// the r-th every r leases, so that a large fleet costs the store no more than a small one. What the
+// server already calls expired is everybody's business.
 Instant Machine::next_look(const Held& held, Instant now) {
   const Duration lease = held.record ? held.record->lease : settings_.timing.lease;
-  if (held.place > 1) return now + held.place * lease;
+  if (!held.record && held.look_again_in > Duration::zero()) return now + held.look_again_in;
+  const bool judged = held.record && held.record->server_time;
+  const bool seems_expired = judged && held.look_again_in <= Duration::zero();
+  if (held.place > 1 && !seems_expired) return now + held.place * lease;
   Instant look = now + lease;
   if (const auto ripe = evidence_.ripe_at(); ripe && *ripe > now) look = *ripe;
   // A little late rather than a little early: an early look has to be made again.
@@ -119,6 +135,8 @@ void Machine::saw(const Record& record, Instant now) {
   if (record.term < highest_term_seen_) return;  // restored from the past: counts as absent
   highest_term_seen_ = record.term;
   evidence_.saw(record, now);
+  if (record.attempt == spent_attempt_) return;  // what is left of a bid or term of our own
+  role_known_ = true;
   note_leader(record.leader, record.term);
   if (cool_down_ && record.term > cool_down_->after) cool_down_.reset();
 }
@@ -127,10 +145,12 @@ void Machine::observed(const Record& record, Instant now) {
   const Tenure* held = tenure();
   if (held != nullptr) {
     if (record.term <= held->term) return;
-    saw(record, now);
-    return lose(LossReason::superseded, now);
+    leader_term_ = record.term;  // the loss comes first, then who leads instead
+    lose(LossReason::superseded, now);
   }
   saw(record, now);
+  // Somebody was faster: a thousand followers need not all find that out by asking.
+  if (auto* waiting = std::get_if<Waiting>(&state_)) waiting->look_at = waiting->planned;
   if (std::holds_alternative<Resting>(state_) && !cool_down_) stand(now);
 }
 
@@ -142,14 +162,22 @@ void Machine::observed(const Vacant& vacant, Instant now) {
   evidence_.clear();
   if (held != nullptr)
     return lose(superseded ? LossReason::superseded : LossReason::record_gone, now);
+  role_known_ = true;
   note_leader({}, vacant.term);
-  wake(now + (place_ > 1 ? (place_ - 1) * wake_stagger : Duration::zero()));
+  // Somebody else has led and left. What was abandoned may have been our own.
+  if (cool_down_ && vacant.term > cool_down_->after && vacant.vacancy != Vacancy::abandoned) {
+    cool_down_.reset();
+    if (std::holds_alternative<Resting>(state_)) return stand(now);
+  }
+  const Duration turn = place_ > 1 ? (place_ - 1) * wake_stagger : Duration::zero();
+  wake(now + std::min(turn, settings_.timing.lease));
 }
 
 void Machine::observed(const YourTurn&, Instant now) { wake(now); }
 
 void Machine::observed(const SessionLost&, Instant now) {
   if (tenure() != nullptr) return lose(LossReason::session_lost, now);
+  if (auto* bidding = std::get_if<Bidding>(&state_)) bidding->session_lost = true;
   wake(now);
 }
 
@@ -163,6 +191,7 @@ void Machine::withdraw(Instant now) {
   } else if (attempt_) {
     releases_.withdraw(*attempt_, now);
   }
+  if (attempt_) spent_attempt_ = *attempt_;
   attempt_.reset();
   place_ = 0;
 }
@@ -171,6 +200,7 @@ void Machine::withdraw(Instant now) {
 void Machine::step_aside(Instant now) {
   if (auto* reserved = std::get_if<Reserved>(&state_)) {
     cancel_renewal(reserved->tenure);
+    spent_attempt_ = reserved->tenure.attempt;
     release(reserved->tenure, false, now);
   } else {
     withdraw(now);
@@ -178,7 +208,8 @@ void Machine::step_aside(Instant now) {
 }
 
 void Machine::rest(Term after, Instant now) {
-  cool_down_ = Resting{now + settings_.timing.cool_down, after};
+  // Unless another one has been seen to lead already.
+  if (highest_term_seen_ == after) cool_down_ = Resting{now + settings_.timing.cool_down, after};
   stand(now);
 }
 
@@ -201,6 +232,7 @@ void Machine::end_election(Instant now) {
     out_.emplace_back(DoCancel{bidding->campaign.op});
   }
   attempt_.reset();
+  place_ = 0;
   finish();
 }
 

@@ -27,7 +27,8 @@ void Machine::renew_when_due(Tenure& held, Instant now) {
   if (!held.renewal) {
     if (now < held.renew_at) return;
     held.renewal = InFlight{next_op_++, now};
-    out_.emplace_back(DoRenew{held.renewal->op, held.term, held.attempt});
+    const bool valid = !std::holds_alternative<Reserved>(state_);
+    out_.emplace_back(DoRenew{held.renewal->op, held.term, held.attempt, valid});
     return;
   }
   if (held.renewal->cancelled || now < held.renewal->sent + settings_.timing.request_timeout)
@@ -107,7 +108,9 @@ void Machine::expire(Instant now) {
   const LossReason reason = draining.overrun ? draining.reason : LossReason::lease_expired;
   out_.emplace_back(Lost{held.term, reason, held.deadline});
   note_leader({}, held.term);
-  state_ = WindingDown{held.term, held.attempt, draining.reason, held.since + held.lease};
+  spent_attempt_ = held.attempt;
+  const auto limit = draining.overrun ? std::nullopt : std::optional(draining.limit);
+  state_ = WindingDown{held.term, held.attempt, draining.reason, held.since + held.lease, limit};
 }
 
 // A definite answer: the term is over at once, and there is nothing to give back.
@@ -117,9 +120,11 @@ void Machine::lose(LossReason reason, Instant now) {
   if (std::holds_alternative<Leading>(state_)) drain(reason, now);
   auto& draining = std::get<Draining>(state_);
   out_.emplace_back(Lost{draining.tenure.term, reason, now});
-  if (leader_term_ == draining.tenure.term) note_leader({}, draining.tenure.term);
-  state_ =
-      WindingDown{draining.tenure.term, draining.tenure.attempt, draining.reason, std::nullopt};
+  Tenure& held = draining.tenure;
+  if (leader_term_ == held.term) note_leader({}, held.term);
+  spent_attempt_ = held.attempt;
+  const auto limit = draining.overrun ? std::nullopt : std::optional(draining.limit);
+  state_ = WindingDown{held.term, held.attempt, draining.reason, std::nullopt, limit};
 }
 
 // The work has ended: step down first, then let the next one in.
@@ -128,6 +133,7 @@ void Machine::hand_over(Instant now) {
   cancel_renewal(draining.tenure);
   out_.emplace_back(Lost{draining.tenure.term, draining.reason, now});
   note_leader({}, draining.tenure.term);
+  spent_attempt_ = draining.tenure.attempt;
   release(draining.tenure, true, now);
   after_term(draining.reason, draining.tenure.term, now);
 }

@@ -21,6 +21,7 @@ struct DoRenew {
   OpId op{};
   Term term;
   Attempt attempt;
+  bool valid{};  // not for a reservation
 };
 struct DoResign {
   OpId op{};

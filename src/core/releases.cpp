@@ -25,10 +25,7 @@ bool Releases::campaign_answered(OpId op, const CampaignAnswer& answer, Instant 
   const auto item = std::find_if(items_.begin(), items_.end(),
                                  [op](const Item& each) { return each.after == op; });
   if (item == items_.end()) return false;
-  if (std::holds_alternative<Refused>(answer)) {
-    items_.erase(item);  // it did not happen: nothing to give back
-    return true;
-  }
+  // Also after a refusal: an earlier campaign of the same attempt may stand.
   if (const auto* granted = std::get_if<Granted>(&answer)) item->term = granted->term;
   item->after.reset();
   item->due = now;

@@ -33,10 +33,12 @@ struct Tenure {
 struct Idle {};   // made, not started
 struct Bidding {  // a campaign is in flight
   InFlight campaign;
-  bool woken = false;  // a wake-up came meanwhile: the answer may be older than it
+  bool woken = false;         // a wake-up came meanwhile: the answer may be older than it
+  bool session_lost = false;  // likewise: a grant may be of the session that is over
 };
 struct Waiting {  // another one holds the place; the bid stands
   Instant look_at;
+  Instant planned;  // the look that was meant before a wake-up brought it forward
 };
 struct Retrying {  // a campaign is due at once or after a pause
   Instant retry_at;
@@ -65,6 +67,7 @@ struct WindingDown {  // the term is over, the work is late
   Attempt attempt;
   LossReason reason{};
   std::optional<Instant> release_at;  // while the store still holds it for us
+  std::optional<Instant> limit;       // of the drain; nothing once it has passed
 };
 struct Stopped {
   bool announced = false;  // what was held is given back first

@@ -18,6 +18,7 @@ std::string text(Duration duration) {
     std::int64_t nanoseconds;
     const char* name;
   };
+  if (duration == Duration::min()) duration += Duration{1};  // the one that has no positive twin
   constexpr Unit units[] = {{1'000'000'000, " s"}, {1'000'000, " ms"}, {1'000, " us"}, {1, " ns"}};
   const std::int64_t count = duration.count();
   for (const Unit& unit : units) {
@@ -116,12 +117,12 @@ Result<Timing> resolve_timing(const TimingOptions& options, const TimingLimits& 
   if (auto error = check_options(options)) return *error;
   Timing timing;
   timing.lease = options.lease.value_or(limits.default_lease);
-  if (auto error = check_lease(timing.lease)) return *error;
   if (timing.lease < limits.lease_floor) {
     timing.notes.push_back("lease was raised from " + text(timing.lease) + " to " +
                            text(limits.lease_floor) + ", the shortest that the server grants");
     timing.lease = limits.lease_floor;
   }
+  if (auto error = check_lease(timing.lease)) return *error;
   timing.renew_interval = options.renew_interval.value_or(timing.lease / 3);
   timing.request_timeout = options.request_timeout.value_or(timing.lease / 8);
   timing.grace = options.grace.value_or(timing.lease / 5);

@@ -149,6 +149,7 @@ Plan draw_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.repairs = random.chance(0.7);
   plan.stale_acknowledgements = random.chance(0.5) ? random.unit() * 0.5 : 0;
   plan.tick = random.between(Duration::zero(), lease / 10);
+  plan.refusals = random.chance(0.3) ? random.unit() * 0.05 : 0;
   plan.network = draw_network(lease, random);
   plan.calm_from = std::max(plan.length - lease * 12, plan.length * 2 / 5);
   draw_faults(plan, character, random);

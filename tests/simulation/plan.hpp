@@ -60,6 +60,7 @@ struct Plan {
   bool repairs = false;
   double stale_acknowledgements = 0;
   Duration tick{};
+  double refusals = 0;  // how often the server refuses a request that it could serve
   NetworkPlan network;
   std::vector<Fault> faults;
   Real calm_from{};  // from here on nothing goes wrong any more, and somebody has to lead

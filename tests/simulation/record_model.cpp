@@ -112,7 +112,8 @@ RenewAnswer RecordModel::renew(const RenewRequest& request, Real now) {
   if (!(mine && record_.mark == Mark::held)) {
     if (record_.term > request.term) return TermLost{LossReason::superseded};
     const bool vanished = record_.mark == Mark::none || record_.term < request.term;
-    if (!vanished || !kind_.repairs) return TermLost{LossReason::record_gone};
+    const bool repairs = kind_.repairs && request.valid;
+    if (!vanished || !repairs) return TermLost{LossReason::record_gone};
     record_ = {};
     record_.mark = Mark::held;
     record_.term = request.term;
@@ -172,12 +173,6 @@ void RecordModel::tell(Vacancy vacancy) {
   for (std::size_t i = 0; i < std::min(queue_.size(), told_at_once); ++i) {
     pushed.push_back({queue_[i].caller, Vacant{vacancy, record_.term}});
   }
-}
-
-std::vector<Caller> RecordModel::standing() const {
-  std::vector<Caller> callers;
-  for (const Waiter& waiter : queue_) callers.push_back(waiter.caller);
-  return callers;
 }
 
 std::optional<Attempt> RecordModel::holder() const {

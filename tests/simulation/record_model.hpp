@@ -26,7 +26,6 @@ class RecordModel : public StoreModel {
   void step_clock(Duration by) override { wall_.step(by); }
   void end(Real now) override;
 
-  [[nodiscard]] std::vector<Caller> standing() const override;
   [[nodiscard]] std::optional<Attempt> holder() const override;
   [[nodiscard]] Real counted_from(Attempt) const override { return touched_; }
 

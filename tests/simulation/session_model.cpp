@@ -150,12 +150,6 @@ std::vector<SessionModel::Node>::iterator SessionModel::find(Attempt attempt) {
                       [&](const Node& node) { return node.attempt == attempt; });
 }
 
-std::vector<Caller> SessionModel::standing() const {
-  std::vector<Caller> callers;
-  for (std::size_t i = 1; i < nodes_.size(); ++i) callers.push_back(nodes_[i].caller);
-  return callers;
-}
-
 Real SessionModel::counted_from(Attempt attempt) const {
   for (const Node& node : nodes_) {
     if (node.attempt == attempt) return sessions_.at(node.caller.session).touched;

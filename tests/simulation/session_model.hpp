@@ -36,7 +36,6 @@ class SessionModel : public StoreModel {
   [[nodiscard]] std::optional<Real> next_event() const override;
   void advance(Real now) override;
 
-  [[nodiscard]] std::vector<Caller> standing() const override;
   [[nodiscard]] std::optional<Attempt> holder() const override;
   [[nodiscard]] Real counted_from(Attempt attempt) const override;
 

@@ -34,6 +34,7 @@ struct RenewRequest {
   std::string candidate;
   Term term;
   Attempt attempt;
+  bool valid = false;
   Duration lease{};
 };
 
@@ -72,9 +73,6 @@ class StoreModel {
   // Things that happen at the server by themselves.
   [[nodiscard]] virtual std::optional<Real> next_event() const { return std::nullopt; }
   virtual void advance(Real) {}
-
-  // Who stands, first in line first; for the liveness bound.
-  [[nodiscard]] virtual std::vector<Caller> standing() const = 0;
 
   // The attempt whose term the store holds, if any; for the resign guard.
   [[nodiscard]] virtual std::optional<Attempt> holder() const = 0;

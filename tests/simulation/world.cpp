@@ -20,7 +20,12 @@ std::unique_ptr<StoreModel> make_store(const Plan& plan) {
       RecordModel::Kind{server_judges, plan.repairs && server_judges, plan.server_rate});
 }
 
-Unknown unavailable() { return Unknown{{ErrorCode::unavailable, "server down", true, false}}; }
+// An answer without having done anything: down, or for once unwilling.
+template <typename Result>
+Result not_executed(bool down) {
+  if (down) return Unknown{{ErrorCode::unavailable, "server down", true, false}};
+  return Refused{{ErrorCode::denied, "not now", true, false}};
+}
 
 }  // namespace
 
@@ -105,8 +110,9 @@ void World::deliver_pushes() {
 void World::happen(const Arrival& event) {
   const bool down = now_ < server_down_until_;
   if (down && random_.chance(0.5)) return;
+  const bool executes = !down && (is_calm() || !random_.chance(plan_.refusals));
   if (std::holds_alternative<KeepAlive>(event.request)) {
-    if (!down) store_->keep_alive(event.caller, now_);
+    if (executes) store_->keep_alive(event.caller, now_);
     return;
   }
   core::Input reply;
@@ -114,15 +120,19 @@ void World::happen(const Arrival& event) {
   if (const auto* campaign = std::get_if<CampaignRequest>(&event.request)) {
     attempt = campaign->attempt;
     check_load();
-    reply = core::CampaignDone{event.op, down ? unavailable() : store_->campaign(*campaign, now_)};
+    reply = core::CampaignDone{event.op, executes ? store_->campaign(*campaign, now_)
+                                                  : not_executed<CampaignAnswer>(down)};
   } else if (const auto* renew = std::get_if<RenewRequest>(&event.request)) {
     attempt = renew->attempt;
-    reply = core::RenewDone{event.op, down ? unavailable() : store_->renew(*renew, now_)};
+    reply = core::RenewDone{
+        event.op, executes ? store_->renew(*renew, now_) : not_executed<RenewAnswer>(down)};
   } else {
     const auto& resign = std::get<ResignRequest>(event.request);
+    attempt = resign.attempt;
     const auto before = store_->holder();
-    reply = core::ResignDone{event.op, down ? unavailable() : store_->resign(resign, now_)};
-    ResignGuard::executed(resign.attempt, before, store_->holder(), verdict_);
+    reply = core::ResignDone{event.op,
+                             executes ? store_->resign(resign, now_) : not_executed<Answer>(down)};
+    ResignGuard::executed(attempt, before, store_->holder(), verdict_);
   }
   answer(event, store_->counted_from(attempt), std::move(reply));
   deliver_pushes();
@@ -147,15 +157,19 @@ void World::happen(const Write& event) {
 
 // ---------------------------------------------------------------- liveness
 
+// The rank is the place that the best of those alive was told.
 void World::check_liveness() {
   if (ended_) return;
-  std::uint32_t rank = 1;
-  for (const Caller& waiter : store_->standing()) {
-    const Process& process = processes_[waiter.process];
-    if (process.machine && process.incarnation == waiter.incarnation) break;
-    ++rank;
+  std::uint32_t rank = 0;
+  for (const Process& process : processes_) {
+    if (!process.machine) continue;
+    const std::uint32_t place = std::max(process.machine->status().place, 1U);
+    rank = rank == 0 ? place : std::min(rank, place);
   }
-  liveness_.check(now_, rank, plan_.lease, verdict_);
+  // Where nobody's clock but their own judges, a look at a renewed record says nothing: two are
+  // needed.
+  const std::uint32_t looks = plan_.family == Family::own_clock ? 2 : 1;
+  liveness_.check(now_, looks * rank, plan_.lease, verdict_);
 }
 
 void World::check_load() {

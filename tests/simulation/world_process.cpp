@@ -203,7 +203,8 @@ void World::carry_out(Process& process, const core::DoRenew& call, const core::I
   const Caller caller{process.index, process.incarnation, process.session, call.op};
   send(process, Pending::Verb::renew, call.op, call.attempt,
        {caller, call.op,
-        RenewRequest{caller, process.id, call.term, call.attempt, process.plan->timing.lease}});
+        RenewRequest{caller, process.id, call.term, call.attempt, call.valid,
+                     process.plan->timing.lease}});
 }
 
 void World::carry_out(Process& process, const core::DoResign& call, const core::Input&) {

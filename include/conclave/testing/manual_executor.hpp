@@ -2,7 +2,7 @@
 //
 //   ManualClock clock;
 //   ManualExecutor executor(clock);
-//   auto store = make_memory_store(MemorySpace::make(), {.clock = clock, .executor = executor});
+//   auto store = make_memory_store(make_memory_space(), {.clock = clock, .executor = executor});
 //
 //   store->campaign(bid, [&](CampaignAnswer answer) { ... });
 //   executor.run_ready();  // the answer has come

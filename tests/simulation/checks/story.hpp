@@ -45,7 +45,7 @@ class Story {
     phase_ = Phase::stopping;
   }
   void overrun(Verdict& verdict) {
-    if (phase_ != Phase::stopping || overrun_) broken("a drain overruns once", verdict);
+    if (phase_ == Phase::leading || overrun_) broken("a drain overruns once", verdict);
     overrun_ = true;
   }
   // `definite`: the input of this step said that the term is over.

@@ -1,0 +1,257 @@
+// Candidates and their hand-overs on a store that works. The ids are those of the scenario list.
+#include "conformance/conformance.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST_P(Scenario, T01_TheFirstLeadsAndTheSecondFollows) {
+  const Member first = join("a");
+  ASSERT_TRUE(until_leads(first));
+  const Member second = join("b");
+  EXPECT_EQ(second->role(), Role::follower);
+  EXPECT_TRUE(run_until([&] { return second->leader() == "a"; }));
+  EXPECT_TRUE(first->leads());
+}
+
+TEST_P(Scenario, T02_AnIdlePairStaysAsItIs) {
+  const Member first = join("a");
+  ASSERT_TRUE(until_leads(first));
+  const Member second = join("b");
+  run_for(3 * lease());
+  EXPECT_TRUE(first->leads());
+  EXPECT_EQ(second->role(), Role::follower);
+  EXPECT_EQ(leaders(), Names{"a"});
+  EXPECT_EQ(first->count<core::Lost>() + second->count<core::Lost>(), 0U);
+  EXPECT_EQ(first->count<core::Failed>() + second->count<core::Failed>(), 0U);
+}
+
+TEST_P(Scenario, T05_StartAndStopInEveryOrder) {
+  const Member member = join("a");
+  ASSERT_TRUE(until_leads(member));
+  member->start();
+  EXPECT_TRUE(run_until([&] { return member->count<core::Failed>() == 1; }));
+  EXPECT_EQ(member->last<core::Failed>()->error.code, ErrorCode::invalid_state);
+  EXPECT_TRUE(member->leads());
+  member->stop();
+  member->stop();
+  ASSERT_TRUE(until_stopped(member));
+  member->stop();
+  member->start();
+  ASSERT_TRUE(until_leads(member));
+  EXPECT_EQ(member->count<core::Failed>(), 1U);
+  EXPECT_EQ(member->count<core::HasStopped>(), 1U);
+}
+
+TEST_P(Scenario, T06_AGracefulStopHandsOverToExactlyOne) {
+  const Member first = join("a");
+  ASSERT_TRUE(until_leads(first));
+  const Member second = join("b");
+  const Member third = join("c");
+  first->stop();
+  ASSERT_TRUE(run_until([&] { return second->leads() || third->leads(); }));
+  run_for(lease());
+  EXPECT_EQ(leaders().size(), 2U);
+  EXPECT_NE(second->leads(), third->leads());
+  EXPECT_EQ(first->last<core::Lost>()->reason, LossReason::stopped);
+}
+
+TEST_P(Scenario, T07_ACrashedLeaderIsReplaced) {
+  Member first = join("a");
+  ASSERT_TRUE(until_leads(first));
+  const Term old = first->term();
+  const Member second = join("b");
+  run_for(lease());
+  first = {};
+  ASSERT_TRUE(until_leads(second));
+  EXPECT_GT(second->term(), old);
+}
+
+TEST_P(Scenario, T07_AlsoWhenTheFirstInLineCrashesWithIt) {
+  Member first = join("a");
+  ASSERT_TRUE(until_leads(first));
+  Member second = join("b");
+  const Member third = join("c");
+  first = {};
+  second = {};
+  EXPECT_TRUE(until_leads(third));
+}
+
+TEST_P(Scenario, T08_ACascadeOfStopsLeavesOneLeaderEachTime) {
+  std::vector<Member> members;
+  for (const char* id : {"a", "b", "c", "d"}) members.push_back(join(id));
+  std::size_t stopped = 0;
+  while (stopped < members.size()) {
+    const auto leader = [&] {
+      return std::find_if(members.begin(), members.end(),
+                          [](const Member& m) { return m->leads(); });
+    };
+    ASSERT_TRUE(run_until([&] { return leader() != members.end(); }));
+    const Member& current = *leader();
+    current->stop();
+    ASSERT_TRUE(until_stopped(current));
+    stopped += 1;
+  }
+  EXPECT_EQ(leaders().size(), members.size());
+  run_for(lease());
+  EXPECT_FALSE(inspect(*connect()).leader);
+}
+
+TEST_P(Scenario, T09_AMiddleFollowerThatResignsLeavesTheOthersInOrder) {
+  const Member first = join("a");
+  ASSERT_TRUE(until_leads(first));
+  const Member second = join("b");
+  const Member third = join("c");
+  const Member fourth = join("d");
+  third->stop();
+  ASSERT_TRUE(until_stopped(third));
+  EXPECT_TRUE(first->leads());
+  first->stop();
+  ASSERT_TRUE(run_until([&] { return second->leads() || fourth->leads(); }));
+  const Member& next = second->leads() ? second : fourth;
+  const Member& after = second->leads() ? fourth : second;
+  next->stop();
+  ASSERT_TRUE(until_leads(after));
+  if (has(Ability::queues)) {
+    EXPECT_EQ(leaders(), (Names{"a", "b", "d"}));
+  }
+}
+
+TEST_P(Scenario, T11_EndingAnElectionTellsAllWhoRunAndAllWhoJoin) {
+  const int half = std::min(500, fixture().rounds(500));
+  std::vector<std::shared_ptr<FaultyStore>> stores;
+  for (int i = 0; i < 5; ++i) stores.push_back(std::make_shared<FaultyStore>(connect()));
+  std::vector<Member> members;
+  const auto add = [&](int number) {
+    const auto& store = stores[static_cast<std::size_t>(number) % stores.size()];
+    members.push_back(make_on(store, "candidate " + std::to_string(number)));
+    members.back()->start();
+  };
+  const auto all = [&](auto question) {
+    return std::all_of(members.begin(), members.end(), question);
+  };
+  for (int i = 0; i < half; ++i) add(i);
+  ASSERT_TRUE(run_until([&] {
+    return all([](const Member& m) { return m->role() != Role::bootstrap; }) && !leaders().empty();
+  }));
+  const auto admin = connect();
+  EXPECT_TRUE(std::holds_alternative<Done>(end(*admin)));
+  for (int i = half; i < 2 * half; ++i) add(i);
+  ASSERT_TRUE(run_until([&] {
+    return all([](const Member& m) { return m->template count<core::HasStopped>() == 1; });
+  }));
+  EXPECT_TRUE(
+      all([](const Member& m) { return m->template last<core::HasStopped>()->election_ended; }));
+  EXPECT_TRUE(inspect(*admin).candidates.empty());
+  EXPECT_FALSE(inspect(*admin).leader);
+  EXPECT_EQ(leaders().size(), 1U);
+}
+
+TEST_P(Scenario, T13_CandidatesLeadInTheOrderInWhichTheyCame) {
+  const Names order = {"a", "b", "c", "d", "e"};
+  std::vector<Member> members;
+  for (const std::string& id : order) members.push_back(join(id));
+  Names expected;
+  for (int round = 0; round < 2; ++round) {
+    for (const Member& member : members) {
+      if (!has(Ability::queues)) GTEST_SKIP() << "no order is promised here";
+      ASSERT_TRUE(until_leads(member)) << member->id();
+      expected.push_back(member->id());
+      member->resign();
+      ASSERT_TRUE(run_until([&] { return !member->leads(); }));
+      // The next round begins where this one began: the ex-leader stands in line again.
+      ASSERT_TRUE(run_until([&] { return member->place() != 0 || member->leads(); }));
+    }
+  }
+  Names led = leaders();
+  led.resize(expected.size());
+  EXPECT_EQ(led, expected);
+}
+
+TEST_P(Scenario, R04_ALeaderThatStopsInALivingProcessIsReplacedAtOnce) {
+  // Nobody who waits for such a lease to expire comes back in time.
+  const auto connect_for_long = [this] {
+    return std::make_shared<FaultyStore>(fixture().make_store(1000 * lease()));
+  };
+  const Member first = make_on(connect_for_long(), "a");
+  first->start();
+  ASSERT_TRUE(until_leads(first));
+  const Member second = make_on(connect_for_long(), "b");
+  second->start();
+  ASSERT_TRUE(run_until([&] { return second->role() == Role::follower; }));
+  first->stop();
+  ASSERT_TRUE(until_leads(second));
+  EXPECT_EQ(first->role(), Role::stopped);
+}
+
+TEST_P(Scenario, R06_StartAndStopAgainAndAgain) {
+  const Member member = make("a");
+  const Member rival = make("b");
+  const int rounds = fixture().rounds(10'000);
+  for (int round = 1; round <= rounds; ++round) {
+    member->start();
+    if (round % 3 == 0) rival->start();
+    if (round % 2 == 0) {
+      ASSERT_TRUE(run_until([&] { return member->role() != Role::bootstrap; }));
+    }
+    member->stop();
+    ASSERT_TRUE(run_until([&] { return member->role() == Role::stopped; }));
+    ASSERT_FALSE(member->leads());
+    if (round % 3 == 0) rival->stop();
+    ASSERT_TRUE(run_until(
+        [&] { return member->count<core::HasStopped>() == static_cast<std::size_t>(round); }));
+    ASSERT_FALSE(member->leads());
+  }
+}
+
+TEST_P(Scenario, P03_ARestartedCandidateGetsAHigherTermAndItsPastChangesNothing) {
+  Member before = join("a");
+  ASSERT_TRUE(until_leads(before));
+  const Term old = before->term();
+  before = {};
+  const Member after = join("a");
+  ASSERT_TRUE(until_leads(after));
+  EXPECT_GT(after->term(), old);
+  const auto store = connect();
+  const Bid past = bid("a", 12345);
+  renew(*store, renewal(past, old));
+  resign(*store, resignation(past, old, true));
+  run_for(lease());
+  EXPECT_TRUE(after->leads());
+  EXPECT_EQ(leaders().size(), 2U);
+}
+
+TEST_P(Scenario, P09_AThousandFollowersAndOneWinner) {
+  const int followers = fixture().rounds(1000);
+  const Member leader = join("leader");
+  ASSERT_TRUE(until_leads(leader));
+  const auto crowd = std::make_shared<FaultyStore>(connect());
+  std::vector<Member> members;
+  for (int i = 0; i < followers; ++i) {
+    members.push_back(make_on(crowd, "follower " + std::to_string(i)));
+    members.back()->start();
+  }
+  ASSERT_TRUE(run_until([&] {
+    return std::all_of(members.begin(), members.end(),
+                       [](const Member& m) { return m->role() == Role::follower; });
+  }));
+  run_for(lease());
+  const std::uint64_t before = crowd->count(Verb::campaign);
+  leader->stop();
+  ASSERT_TRUE(run_until([&] { return leaders().size() == 2; }));
+  if (has(Ability::queues)) {
+    EXPECT_EQ(leaders().back(), "follower 0");
+    // What the hand-over cost the store until it was done.
+    EXPECT_LE(crowd->count(Verb::campaign) - before, 3U);
+  }
+  run_for(2 * lease());
+  EXPECT_EQ(leaders().size(), 2U);
+  // Nor does it cost more afterwards: the r-th in line looks every r leases, as ever.
+  if (has(Ability::pushes)) {
+    EXPECT_LE(crowd->count(Verb::campaign) - before, 40U);
+  }
+}
+
+}  // namespace
+}  // namespace conclave::conformance

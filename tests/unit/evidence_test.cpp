@@ -1,0 +1,112 @@
+#include "core/evidence.hpp"
+
+#include <gtest/gtest.h>
+
+#include "scenario/rig.hpp"
+
+namespace conclave::core {
+namespace {
+
+using namespace std::chrono_literals;
+using test::at;
+
+Record shown(std::uint64_t stamp, std::optional<Duration> server_time = {}, Duration lease = 3s) {
+  Record record = test::record(7, stamp);
+  record.lease = lease;
+  if (server_time) record.server_time = ServerTime{*server_time};
+  return record;
+}
+
+TEST(Evidence, KnowsNothingAtFirst) {
+  const Evidence evidence;
+  EXPECT_EQ(evidence.at(at(1h)).unchanged, std::nullopt);
+  EXPECT_EQ(evidence.at(at(1h)).expected_server_time, std::nullopt);
+  EXPECT_EQ(evidence.ripe_at(), std::nullopt);
+  EXPECT_EQ(evidence.lease(), 0s);
+}
+
+TEST(Evidence, OwnEyesNeedAWholeLeaseSinceTheReplyThatFirstShowedIt) {
+  Evidence evidence;
+  evidence.saw(shown(1), at(1s));
+  EXPECT_EQ(evidence.ripe_at(), at(4s));
+  EXPECT_EQ(evidence.at(at(4s - 1ns)).unchanged, std::nullopt);
+  EXPECT_EQ(evidence.at(at(4s)).unchanged, (Version{Term{7}, 1}));
+}
+
+TEST(Evidence, SeeingTheSameVersionAgainDoesNotStartAnew) {
+  Evidence evidence;
+  evidence.saw(shown(1), at(1s));
+  evidence.saw(shown(1), at(3s));
+  EXPECT_EQ(evidence.ripe_at(), at(4s));
+}
+
+TEST(Evidence, ARenewalStartsAnew) {
+  Evidence evidence;
+  evidence.saw(shown(1), at(1s));
+  evidence.saw(shown(2), at(3s));
+  EXPECT_EQ(evidence.ripe_at(), at(6s));
+  EXPECT_EQ(evidence.at(at(5s)).unchanged, std::nullopt);
+}
+
+TEST(Evidence, ANewTermWithTheSameStampStartsAnew) {
+  Evidence evidence;
+  evidence.saw(shown(1), at(1s));
+  Record next = shown(1);
+  next.term = Term{8};
+  evidence.saw(next, at(3s));
+  EXPECT_EQ(evidence.ripe_at(), at(6s));
+}
+
+TEST(Evidence, WaitsForTheLeaseInTheRecord) {
+  Evidence evidence;
+  evidence.saw(shown(1, {}, 10s), at(1s));
+  EXPECT_EQ(evidence.ripe_at(), at(11s));
+  EXPECT_EQ(evidence.lease(), 10s);
+}
+
+TEST(Evidence, OneVersionAloneSaysNothingOfTheServersClock) {
+  Evidence evidence;
+  evidence.saw(shown(1, 100s), at(1s));
+  evidence.saw(shown(1, 102s), at(3s));
+  EXPECT_EQ(evidence.at(at(4s)).expected_server_time, std::nullopt);
+}
+
+TEST(Evidence, ALookBeforeTheRenewalSaysWhatTheServersClockShouldBe) {
+  Evidence evidence;
+  evidence.saw(shown(1, 100s), at(1s));
+  evidence.saw(shown(2, 150s), at(3s));
+  // From the look at version 1: the clock may have jumped between the renewal and the second look.
+  EXPECT_EQ(evidence.at(at(5s)).expected_server_time, ServerTime{104s});
+}
+
+TEST(Evidence, TheLatestLookThatPredatesTheRenewalCounts) {
+  Evidence evidence;
+  evidence.saw(shown(1, 100s), at(1s));
+  evidence.saw(shown(1, 101s), at(2s));
+  evidence.saw(shown(2, 102s), at(3s));
+  evidence.saw(shown(2, 200s), at(4s));
+  EXPECT_EQ(evidence.at(at(5s)).expected_server_time, ServerTime{104s});
+}
+
+TEST(Evidence, ALookWithoutAServerTimeProvesNothing) {
+  Evidence evidence;
+  evidence.saw(shown(1, 100s), at(1s));
+  evidence.saw(shown(2), at(2s));
+  EXPECT_TRUE(evidence.at(at(3s)).expected_server_time.has_value());
+  evidence.saw(shown(3), at(3s));
+  EXPECT_EQ(evidence.at(at(4s)).expected_server_time, std::nullopt);
+}
+
+TEST(Evidence, AVacancyForgetsTheHolderButNotItsLease) {
+  Evidence evidence;
+  evidence.saw(shown(1, 100s, 5s), at(1s));
+  evidence.saw(shown(2, 101s, 5s), at(2s));
+  evidence.clear();
+  EXPECT_EQ(evidence.ripe_at(), std::nullopt);
+  EXPECT_EQ(evidence.at(at(1h)).unchanged, std::nullopt);
+  EXPECT_EQ(evidence.at(at(1h)).expected_server_time, std::nullopt);
+  EXPECT_EQ(evidence.lease(), 5s);
+}
+
+}  // namespace
+}  // namespace conclave::core
