@@ -64,7 +64,7 @@ void Machine::answered(const Granted& granted, Instant now) {
   highest_term_seen_ = granted.term;
   attempt_.reset();
   evidence_.clear();
-  state_ = Reserved{std::move(held), from};
+  state_ = Reserved{held, from};
 }
 
 void Machine::answered(const Held& held, Instant now) {

@@ -73,17 +73,17 @@ void Machine::cancel_renewal(Tenure& held) {
 }
 
 void Machine::elect() {
-  Tenure held = std::move(std::get<Reserved>(state_).tenure);
+  const Tenure held = std::get<Reserved>(state_).tenure;
   out_.emplace_back(Elected{held.term, held.deadline});
   note_leader(settings_.candidate, held.term);
-  state_ = Leading{std::move(held)};
+  state_ = Leading{held};
 }
 
 // The first of the two instants: the stop token fires, and stays fired. Renewals go on.
 void Machine::drain(LossReason reason, Instant now) {
-  Tenure held = std::move(std::get<Leading>(state_).tenure);
+  const Tenure held = std::get<Leading>(state_).tenure;
   out_.emplace_back(Stopping{held.term, reason});
-  state_ = Draining{std::move(held), reason, now + settings_.timing.drain_limit};
+  state_ = Draining{held, reason, now + settings_.timing.drain_limit};
 }
 
 void Machine::overrun(Draining& draining) {
@@ -129,7 +129,7 @@ void Machine::lose(LossReason reason, Instant now) {
 
 // The work has ended: step down first, then let the next one in.
 void Machine::hand_over(Instant now) {
-  auto draining = std::move(std::get<Draining>(state_));
+  auto draining = std::get<Draining>(state_);
   cancel_renewal(draining.tenure);
   out_.emplace_back(Lost{draining.tenure.term, draining.reason, now});
   note_leader({}, draining.tenure.term);

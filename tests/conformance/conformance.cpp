@@ -111,12 +111,15 @@ Conformance::Member Conformance::make(const std::string& id, CandidateOptions op
   return make_on(std::make_shared<FaultyStore>(connect()), id, std::move(options));
 }
 
-Conformance::Member Conformance::make_on(std::shared_ptr<FaultyStore> store, const std::string& id,
-                                         CandidateOptions options) {
+Conformance::Member Conformance::make_on(const std::shared_ptr<FaultyStore>& store,
+                                         const std::string& id, CandidateOptions options) {
   options.seed = next_seed_++;
   if (options.metadata.empty()) options.metadata = "info of " + id;
-  return {store, std::make_unique<TestCandidate>(*fixture_, history_, store, "election", id,
-                                                 std::move(options))};
+  Member member;
+  member.faults = store;
+  member.candidate = std::make_unique<TestCandidate>(*fixture_, history_, store, "election", id,
+                                                     std::move(options));
+  return member;
 }
 
 Conformance::Member Conformance::join(const std::string& id, CandidateOptions options) {

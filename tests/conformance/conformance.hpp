@@ -56,7 +56,7 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
 
   // Not started yet.
   Member make(const std::string& id, CandidateOptions options = {});
-  Member make_on(std::shared_ptr<FaultyStore> store, const std::string& id,
+  Member make_on(const std::shared_ptr<FaultyStore>& store, const std::string& id,
                  CandidateOptions options = {});
   // Started, and waited for until it stands in line or leads, so that the order is known.
   Member join(const std::string& id, CandidateOptions options = {});

@@ -109,6 +109,10 @@ void World::happen(const Delivery& event) {
     if (const auto* held = std::get_if<Held>(&done->answer); held != nullptr && held->record) {
       process.story.turn_passed();
     }
+    const auto* refused = std::get_if<Refused>(&done->answer);
+    if (refused != nullptr && refused->error.code == ErrorCode::invalid_state) {
+      process.give_back.dropped();  // the store says that the attempt is over
+    }
   }
   if (auto* done = std::get_if<core::RenewDone>(&input)) {
     if (auto* renewed = std::get_if<Renewed>(&done->answer)) {

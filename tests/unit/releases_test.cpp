@@ -20,7 +20,7 @@ class ReleasesTest : public testing::Test {
     return said;
   }
 
-  bool answer(OpId op, Answer answer, Instant now) {
+  bool answer(OpId op, const Answer& answer, Instant now) {
     return releases_.answered(op, answer, now, 3s, random_);
   }
 
