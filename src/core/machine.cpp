@@ -162,6 +162,8 @@ void Machine::on(const RenewDone& done, Instant now) {
     if (lost->why == LossReason::election_ended) return end_election(now);
     return lose(lost->why, now);
   }
+  const auto* draining = std::get_if<Draining>(&state_);
+  if (draining != nullptr && draining->overrun) return held->renewal.reset();
   if (const auto* confirmed = std::get_if<Renewed>(&done.answer)) {
     return renewed(*held, *confirmed, now);
   }

@@ -88,7 +88,10 @@ void Machine::drain(LossReason reason, Instant now) {
 
 void Machine::overrun(Draining& draining) {
   draining.overrun = true;
-  cancel_renewal(draining.tenure);
+  // Its answer is still awaited: a confirmation does not count any more, a definite loss does.
+  auto& renewal = draining.tenure.renewal;
+  if (renewal && !renewal->cancelled) out_.emplace_back(DoCancel{renewal->op});
+  if (renewal) renewal->cancelled = true;
   out_.emplace_back(DrainOverrun{draining.tenure.term});
 }
 

@@ -27,13 +27,13 @@ Character draw_character(Family family, Random& random) {
   Character character;
   character.wild_rates = random.chance(0.6);
   if (family != Family::server_clock) {
-    character.mixed_leases = family == Family::own_clock && random.chance(0.2);
+    character.mixed_leases = family == Family::own_clock && random.chance(0.4);
     return character;
   }
-  const auto kind = random.between(0, 3);
-  character.steps = kind == 0;
-  character.loses_data = kind == 1;
-  character.mixed_leases = kind == 2;
+  const auto kind = random.between(0, 5);
+  character.steps = kind <= 1;
+  character.loses_data = kind == 2 || kind == 3;
+  character.mixed_leases = kind == 4;
   if (character.steps) character.wild_rates = false;
   return character;
 }
@@ -67,6 +67,7 @@ NetworkPlan draw_network(Duration lease, Random& random) {
   NetworkPlan network;
   network.fastest = microseconds{random.between(20, 500)};
   network.slowest = network.fastest + microseconds{random.between(10, 5000)};
+  if (random.chance(0.2)) network.slowest += lease / 80;
   network.longest = random.between(lease / 10, lease * 3 / 2);
   if (random.chance(0.3)) return network;
   network.loss = random.unit() * 0.08;
@@ -82,18 +83,69 @@ class FaultWriter {
   void add(Fault::Kind kind, int most, Duration shortest = {}, Duration longest = {}) {
     const auto count = random_.between(0, most);
     for (std::int64_t i = 0; i < count; ++i) {
-      Fault fault;
-      fault.kind = kind;
-      fault.at = random_.between(Duration::zero(), plan_.calm_from);
-      fault.process = static_cast<std::uint32_t>(
-          random_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1));
-      fault.length = random_.between(shortest, longest);
-      fault.variant = static_cast<std::uint32_t>(random_.between(0, 1'000'000));
-      plan_.faults.push_back(fault);
+      add_at(random_.between(Duration::zero(), plan_.calm_from), kind, shortest, longest);
+    }
+  }
+
+  // What was lost once is lost again before it has settled, and somebody heard of neither.
+  void add_relapse(Fault::Kind kind) {
+    const std::size_t count = plan_.faults.size();
+    const Duration lease = plan_.lease;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (plan_.faults[i].kind != kind) continue;
+      const Real at = plan_.faults[i].at;
+      add_at(std::max(at - random_.between(Duration::zero(), lease / 3), Real::zero()),
+             Fault::Kind::cut, lease / 4, lease * 3 / 4);
+      add_at(std::min(at + random_.between(Duration::zero(), lease), plan_.calm_from),
+             Fault::Kind::outage, lease / 100, lease / 20);
+      plan_.faults.back().variant = 2;
+    }
+  }
+
+  // A snapshot is taken while somebody is granted what it does not hear of, and comes back later.
+  void add_return_of_the_past() {
+    const std::size_t count = plan_.faults.size();
+    const Duration lease = plan_.lease;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (plan_.faults[i].kind != Fault::Kind::snapshot || random_.chance(0.5)) continue;
+      const Real at = plan_.faults[i].at;
+      add_at(std::max(at - random_.between(Duration::zero(), lease), Real::zero()),
+             Fault::Kind::cut, lease * 2, lease * 6);
+      plan_.faults.back().variant = 0;  // its requests arrive, the answers do not
+      add_at(std::min(at + random_.between(lease, lease * 5), plan_.calm_from), Fault::Kind::outage,
+             lease / 50, lease / 4);
+      plan_.faults.back().variant = 1;
+    }
+  }
+
+  // Trouble comes in pairs: where the store misbehaves, somebody often falls silent around then.
+  void add_company(Fault::Kind kind) {
+    const std::size_t count = plan_.faults.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (plan_.faults[i].kind != kind) continue;
+      const Duration lease = plan_.lease;
+      for (auto silent = random_.between(0, 2); silent > 0; --silent) {
+        const Real at = plan_.faults[i].at + random_.between(-lease / 2, lease / 2);
+        constexpr Fault::Kind silences[] = {Fault::Kind::cut, Fault::Kind::pause,
+                                            Fault::Kind::crash};
+        const auto silence = silences[random_.between(0, kind == Fault::Kind::step ? 1 : 2)];
+        add_at(std::clamp(at, Real::zero(), plan_.calm_from), silence, lease / 4, lease * 2);
+      }
     }
   }
 
  private:
+  void add_at(Real at, Fault::Kind kind, Duration shortest, Duration longest) {
+    Fault fault;
+    fault.kind = kind;
+    fault.at = at;
+    fault.process = static_cast<std::uint32_t>(
+        random_.between(0, static_cast<std::int64_t>(plan_.processes.size()) - 1));
+    fault.length = random_.between(shortest, longest);
+    fault.variant = static_cast<std::uint32_t>(random_.between(0, 1'000'000));
+    plan_.faults.push_back(fault);
+  }
+
   Plan& plan_;
   Random& random_;
 };
@@ -114,10 +166,16 @@ void draw_faults(Plan& plan, const Character& character, Random& random) {
   if (character.loses_data) {
     writer.add(Kind::snapshot, many);
     writer.add(Kind::outage, many / 2, lease / 50, lease);
-    writer.add(Kind::wipe, many / 3);
+    writer.add(Kind::wipe, many / 2);
+    writer.add_relapse(Kind::wipe);
+    writer.add_return_of_the_past();
   }
-  if (character.steps) writer.add(Kind::step, many / 2, lease / 20, lease * 10);
-  if (plan.family == Family::own_clock) writer.add(Kind::delete_early, many / 3);
+  if (character.steps) {
+    writer.add(Kind::step, many / 2, lease / 20, lease / 2);
+    writer.add(Kind::step, many / 3, lease / 2, lease * 10);
+  }
+  if (plan.family == Family::own_clock) writer.add(Kind::delete_early, many / 2);
+  for (const Kind kind : {Kind::wipe, Kind::step, Kind::delete_early}) writer.add_company(kind);
   if (random.chance(0.02)) writer.add(Kind::end, 1);
   if (!character.loses_data) {
     for (Fault& fault : plan.faults) {
@@ -149,7 +207,7 @@ Plan draw_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.repairs = random.chance(0.7);
   plan.stale_acknowledgements = random.chance(0.5) ? random.unit() * 0.5 : 0;
   plan.tick = random.between(Duration::zero(), lease / 10);
-  plan.refusals = random.chance(0.3) ? random.unit() * 0.05 : 0;
+  plan.refusals = random.chance(0.5) ? random.unit() * 0.08 : 0;
   plan.network = draw_network(lease, random);
   plan.calm_from = std::max(plan.length - lease * 12, plan.length * 2 / 5);
   draw_faults(plan, character, random);

@@ -16,6 +16,8 @@ CampaignAnswer RecordModel::campaign(const CampaignRequest& request, Real now) {
   if (record_.mark != Mark::none && record_.attempt == request.attempt) {
     // A late duplicate of a resigned attempt grants nothing; a lost reply is given again.
     if (record_.mark != Mark::held) return Refused{refused(ErrorCode::invalid_state)};
+    // What was read from a disk may be older than terms that were granted since: a new one, then.
+    if (record_.run != run_) return grant(request, Vacancy::abandoned, now);
     touch(request.lease, now);
     return granted(now);
   }
@@ -58,6 +60,7 @@ CampaignAnswer RecordModel::grant(const CampaignRequest& request, Vacancy vacanc
   record_.attempt = request.attempt;
   record_.leader = request.candidate;
   record_.vacancy = vacancy;
+  record_.run = run_;
   touch(request.lease, now);
   forget(request.attempt);
   return granted(now);
@@ -138,7 +141,9 @@ Answer RecordModel::resign(const ResignRequest& request, Real) {
 
 void RecordModel::restart(DataLoss loss, Real now) {
   started_ = now;
-  if (!kind_.server_judges || loss == DataLoss::none) return;
+  if (!kind_.server_judges) return;
+  run_ += 1;
+  if (loss == DataLoss::none) return;
   record_ = loss == DataLoss::stale ? saved_ : Place{};
   queue_.clear();
 }

@@ -42,6 +42,7 @@ class RecordModel : public StoreModel {
     Duration previous_lease{};
     Duration inherited_lease{};  // of a holder before it who may not be over
     Vacancy vacancy{};
+    std::uint64_t run = 0;  // of the server that granted it
     ServerTime renewed;
     ServerTime until;
   };
@@ -68,6 +69,7 @@ class RecordModel : public StoreModel {
   Place saved_;
   std::vector<Waiter> queue_;
   std::uint64_t next_stamp_ = 1;
+  std::uint64_t run_ = 1;
   Real touched_{};
   bool ended_ = false;
 };

@@ -72,9 +72,8 @@ std::optional<Duration> World::travel() {
   return random_.between(network.fastest, network.slowest);
 }
 
-void World::send(Process& process, Pending::Verb verb, core::OpId op, Attempt attempt,
-                 Arrival arrival) {
-  process.pending.push_back({op, process.clock.at(now_), verb, attempt});
+void World::send(Process& process, Pending pending, Arrival arrival) {
+  process.pending.push_back(pending);
   if (process.cut_out && now_ < process.cut_until) return;
   if (!is_calm() && random_.chance(plan_.network.duplication)) {
     if (const auto later = travel()) events_.push(now_ + *later, arrival);

@@ -30,7 +30,7 @@ struct Pending {
   core::OpId op = 0;
   Instant sent;
   enum class Verb { campaign, renew, resign } verb{};
-  Attempt attempt;
+  Term term;  // that a renewal is for
 };
 
 struct Process {
@@ -104,12 +104,17 @@ class World {
     std::uint32_t process;
   };
   struct CalmBegins {};
+  struct GivenUp {
+    std::uint32_t process;
+    std::uint32_t incarnation;
+    core::OpId op;
+  };
   struct KeepAliveDue {
     std::uint32_t process;
     std::uint32_t incarnation;
   };
   using Event = std::variant<WakeUp, Arrival, Delivery, ToProcess, PushDelivery, Write,
-                             FaultStrikes, ServerWorks, Launch, CalmBegins, KeepAliveDue>;
+                             FaultStrikes, ServerWorks, Launch, CalmBegins, KeepAliveDue, GivenUp>;
 
   void happen(const WakeUp& event);
   void happen(const Arrival& event);
@@ -122,10 +127,12 @@ class World {
   void happen(const Launch& event);
   void happen(const CalmBegins&);
   void happen(const KeepAliveDue& event);
+  void happen(const GivenUp& event);
 
   // ---- processes (world_process.cpp)
   void launch(Process& process);
   void step(Process& process, const core::Input& input);
+  void step_with(Process& process, const core::Input& answer, const Pending& call);
   void carry_out(Process& process, const core::DoCampaign& call, const core::Input& input);
   void carry_out(Process& process, const core::DoRenew& call, const core::Input& input);
   void carry_out(Process& process, const core::DoResign& call, const core::Input& input);
@@ -148,7 +155,7 @@ class World {
   void new_session(Process& process);
 
   // ---- network and faults (world.cpp, world_faults.cpp)
-  void send(Process& process, Pending::Verb verb, core::OpId op, Attempt attempt, Arrival arrival);
+  void send(Process& process, Pending pending, Arrival arrival);
   void answer(const Arrival& request, Real counted_from, core::Input reply);
   void deliver_pushes();
   [[nodiscard]] std::optional<Duration> travel();

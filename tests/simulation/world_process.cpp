@@ -15,6 +15,11 @@ bool is_term_lost(const core::Input& input) {
   return renewal != nullptr && std::holds_alternative<TermLost>(renewal->answer);
 }
 
+std::vector<Pending>::iterator find_pending(Process& process, core::OpId op) {
+  return std::find_if(process.pending.begin(), process.pending.end(),
+                      [op](const Pending& each) { return each.op == op; });
+}
+
 }  // namespace
 
 void World::launch(Process& process) {
@@ -94,10 +99,10 @@ void World::happen(const Delivery& event) {
   if (const auto* done = std::get_if<core::CampaignDone>(&event.answer)) op = done->op;
   if (const auto* done = std::get_if<core::RenewDone>(&event.answer)) op = done->op;
   if (const auto* done = std::get_if<core::ResignDone>(&event.answer)) op = done->op;
-  const auto pending = std::find_if(process.pending.begin(), process.pending.end(),
-                                    [op](const Pending& each) { return each.op == op; });
+  const auto pending = find_pending(process, op);
   if (pending == process.pending.end()) return;  // given up, or answered by a duplicate
-  const Instant sent = pending->sent;
+  const Pending call = *pending;
+  const Instant sent = call.sent;
   process.pending.erase(pending);
 
   core::Input input = event.answer;
@@ -123,7 +128,14 @@ void World::happen(const Delivery& event) {
     const auto* lost = std::get_if<TermLost>(&done->answer);
     if (lost != nullptr && lost->why == LossReason::session_lost) new_session(process);
   }
-  step(process, input);
+  step_with(process, input, call);
+}
+
+// A definite answer to a renewal of the present term ends it. (One of an earlier term comes late.)
+void World::step_with(Process& process, const core::Input& answer, const Pending& call) {
+  const bool over = is_term_lost(answer) && call.term == process.machine->status().term;
+  step(process, answer);
+  process.story.answered(over, leads(process), verdict_);
 }
 
 void World::happen(const PushDelivery& event) {
@@ -164,7 +176,6 @@ void World::step(Process& process, const core::Input& input) {
   if (const auto broken = core::broken_invariant(*process.machine, now)) {
     verdict_.broken("core invariant", process.id + ": " + std::string(*broken));
   }
-  process.story.answered(is_term_lost(input), leads(process), verdict_);
   check_after_step(process);
   schedule_wake(process);
 }
@@ -197,7 +208,7 @@ void World::schedule_wake(Process& process) {
 void World::carry_out(Process& process, const core::DoCampaign& call, const core::Input&) {
   process.give_back.campaigned(call.attempt, process.healthy, verdict_);
   const Caller caller{process.index, process.incarnation, process.session, call.op};
-  send(process, Pending::Verb::campaign, call.op, call.attempt,
+  send(process, {call.op, process.clock.at(now_), Pending::Verb::campaign, {}},
        {caller, call.op,
         CampaignRequest{caller, process.id, call.attempt, call.highest_term_seen, call.seen,
                         process.plan->timing.lease}});
@@ -205,7 +216,7 @@ void World::carry_out(Process& process, const core::DoCampaign& call, const core
 
 void World::carry_out(Process& process, const core::DoRenew& call, const core::Input&) {
   const Caller caller{process.index, process.incarnation, process.session, call.op};
-  send(process, Pending::Verb::renew, call.op, call.attempt,
+  send(process, {call.op, process.clock.at(now_), Pending::Verb::renew, call.term},
        {caller, call.op,
         RenewRequest{caller, process.id, call.term, call.attempt, call.valid,
                      process.plan->timing.lease}});
@@ -218,23 +229,32 @@ void World::carry_out(Process& process, const core::DoResign& call, const core::
   const bool over = !leads_it && (!work_goes_on || process.clock.at(now_) >= process.lease_over);
   process.give_back.resigned(call, valid_once, over || !valid_once, verdict_);
   const Caller caller{process.index, process.incarnation, process.session, call.op};
-  send(process, Pending::Verb::resign, call.op, call.attempt,
+  send(process, {call.op, process.clock.at(now_), Pending::Verb::resign, {}},
        {caller, call.op, ResignRequest{caller, call.attempt, call.term, call.was_valid}});
 }
 
 void World::carry_out(Process&, const core::DoObserve&, const core::Input&) {}
 
-// A call that is given up is answered at once: nobody knows whether it was executed.
+// A call that is given up is answered soon: that nobody knows whether it was executed, or with the
+// truth if that is quicker.
 void World::carry_out(Process& process, const core::DoCancel& call, const core::Input&) {
-  const auto pending = std::find_if(process.pending.begin(), process.pending.end(),
-                                    [&](const Pending& each) { return each.op == call.op; });
+  const Duration patience = random_.chance(0.5) ? plan_.network.slowest : Duration::zero();
+  events_.push(now_ + random_.between(Duration::zero(), patience),
+               GivenUp{process.index, process.incarnation, call.op});
+}
+
+void World::happen(const GivenUp& event) {
+  Process& process = processes_[event.process];
+  if (!process.machine || event.incarnation != process.incarnation) return;
+  if (defer_while_paused(event.process, event)) return;
+  const auto pending = find_pending(process, event.op);
   if (pending == process.pending.end()) return;
   const Unknown unknown{{ErrorCode::cancelled, "cancelled", true, true}};
-  core::Input input = core::CampaignDone{call.op, unknown};
-  if (pending->verb == Pending::Verb::renew) input = core::RenewDone{call.op, unknown};
-  if (pending->verb == Pending::Verb::resign) input = core::ResignDone{call.op, unknown};
+  core::Input input = core::CampaignDone{event.op, unknown};
+  if (pending->verb == Pending::Verb::renew) input = core::RenewDone{event.op, unknown};
+  if (pending->verb == Pending::Verb::resign) input = core::ResignDone{event.op, unknown};
   process.pending.erase(pending);
-  events_.push(now_, ToProcess{process.index, process.incarnation, std::move(input)});
+  step(process, input);
 }
 
 void World::carry_out(Process& process, const core::Elected& news, const core::Input&) {
