@@ -2,21 +2,29 @@
 
 namespace conclave::core {
 
-void Evidence::saw(const Record& record, Instant received) {
-  if (version_ != record.version()) {
+void Evidence::answered(const Record& record, Instant received) {
+  observed(record, received);
+  if (answered_ != record.version()) {
     // Whatever was seen before this version is older than the renewal that made it. A look at the
     // version itself would not do: the server's clock may have jumped between renewal and look.
     predating_ = latest_;
-    version_ = record.version();
-    first_shown_ = received;
+    answered_ = record.version();
   }
-  lease_ = record.lease;
   latest_.reset();
   if (record.server_time) latest_ = Look{received, *record.server_time};
 }
 
+void Evidence::observed(const Record& record, Instant received) {
+  if (version_ != record.version()) {
+    version_ = record.version();
+    first_shown_ = received;
+  }
+  lease_ = record.lease;
+}
+
 void Evidence::clear() noexcept {
   version_.reset();
+  answered_.reset();
   latest_.reset();
   predating_.reset();
 }

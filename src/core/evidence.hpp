@@ -14,8 +14,12 @@ namespace conclave::core {
 
 class Evidence {
  public:
-  // A reply or an observation showed this record. `received` is the own clock when it arrived.
-  void saw(const Record& record, Instant received);
+  // The reply to a campaign showed this record. `received` is the own clock when it arrived.
+  void answered(const Record& record, Instant received);
+
+  // An observation showed it. It may be older than what a reply has shown, so it says nothing about
+  // the server's clock; for the own eyes it only begins the wait anew.
+  void observed(const Record& record, Instant received);
 
   // The place is vacant: there is no holder to know anything of. The lease is remembered, since a
   // holder that the store forgot still counts on it.
@@ -39,9 +43,9 @@ class Evidence {
   std::optional<Version> version_;
   Instant first_shown_;
   Duration lease_{};
-  std::optional<Look> latest_;  // the latest look of all
-  std::optional<Look>
-      predating_;  // the latest look that showed another version than the present one
+  std::optional<Version> answered_;  // what the latest reply showed
+  std::optional<Look> latest_;       // that reply
+  std::optional<Look> predating_;    // the latest reply that showed another version than it
 };
 
 }  // namespace conclave::core

@@ -82,13 +82,18 @@ bool Machine::advance(Resting& resting, Instant now) {
 }
 
 bool Machine::advance(Reserved& reserved, Instant now) {
+  Tenure& held = reserved.tenure;
   reserved.ripe = now >= reserved.valid_from;
+  // A grant that had to wait may have been forgotten meanwhile, and somebody else confirmed: only a
+  // renewal that was asked for after the wait shows that it was not.
+  const bool confirmed = !reserved.waits || held.asked >= reserved.valid_from;
   // A term that would have to stop at once is not begun; a renewal may still bring it to life.
-  if (reserved.ripe && now < reserved.tenure.deadline - settings_.timing.grace) {
+  if (reserved.ripe && confirmed && now < held.deadline - settings_.timing.grace) {
     elect();
     return true;
   }
-  renew_when_due(reserved.tenure, now);
+  if (reserved.ripe && !confirmed && held.failures == 0) held.renew_at = now;
+  renew_when_due(held, now);
   return false;
 }
 

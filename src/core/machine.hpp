@@ -104,7 +104,8 @@ class Machine {
   void retry(Instant now);
   [[nodiscard]] Instant next_look(const Held& held, Instant now);
   void wake(Instant at);
-  void saw(const Record& record, Instant now);
+  [[nodiscard]] bool is_remnant(Attempt attempt) const;
+  void saw(const Record& record, bool in_reply, Instant now);
   void observed(const Record& record, Instant now);
   void observed(const Vacant& vacant, Instant now);
   void observed(const YourTurn&, Instant now);

@@ -43,10 +43,12 @@ void Machine::answered(const Granted& granted, Instant now) {
   if (granted.term <= highest_term_seen_) {
     out_.emplace_back(Failed{{ErrorCode::term_regressed,
                               "the store granted term " + std::to_string(granted.term.value) +
-                                  " after " + std::to_string(highest_term_seen_.value) +
-                                  ": it was wiped or restored; the grant is given back",
+                                  " although term " + std::to_string(highest_term_seen_.value) +
+                                  " was seen: the answer is late, or the store was wiped or "
+                                  "restored; the grant is given back",
                               true, false}});
     releases_.give_back(granted.term, *attempt_, false, now);
+    spent_attempt_ = attempt_;
     attempt_.reset();
     failures_ = std::max(failures_, 1U);
     return retry(now);
@@ -60,11 +62,12 @@ void Machine::answered(const Granted& granted, Instant now) {
   held.since = std::min(granted.since, now);
   held.deadline = held.since + hold(granted.lease);
   held.renew_at = held.since + settings_.timing.renew_interval;
+  held.asked = std::get<Bidding>(state_).campaign.sent;
   const Instant from = valid_from(granted, {now, highest_term_seen_, evidence_.lease()});
   highest_term_seen_ = granted.term;
   attempt_.reset();
   evidence_.clear();
-  state_ = Reserved{held, from};
+  state_ = Reserved{held, from, from > now};
 }
 
 void Machine::answered(const Held& held, Instant now) {
@@ -72,7 +75,7 @@ void Machine::answered(const Held& held, Instant now) {
   role_known_ = true;
   failures_ = 0;
   place_ = held.place;
-  if (held.record) saw(*held.record, now);
+  if (held.record) saw(*held.record, true, now);
   const Instant look = next_look(held, now);
   state_ = Waiting{woken ? now : look, look};
 }
@@ -128,14 +131,18 @@ void Machine::wake(Instant at) {
   }
 }
 
+// What is left in the store of a bid or a term of our own.
+bool Machine::is_remnant(Attempt attempt) const {
+  return attempt == spent_attempt_ || releases_.has(attempt);
+}
+
 // A reply or an observation showed who holds the place.
-void Machine::saw(const Record& record, Instant now) {
-  if (attempt_ && record.attempt == *attempt_)
-    return;                                      // ours, granted by a reply that we never got
+void Machine::saw(const Record& record, bool in_reply, Instant now) {
+  if (record.attempt == attempt_) return;        // ours, granted by a reply that we never got
   if (record.term < highest_term_seen_) return;  // restored from the past: counts as absent
   highest_term_seen_ = record.term;
-  evidence_.saw(record, now);
-  if (record.attempt == spent_attempt_) return;  // what is left of a bid or term of our own
+  in_reply ? evidence_.answered(record, now) : evidence_.observed(record, now);
+  if (is_remnant(record.attempt)) return;  // waited for, but nobody's turn
   role_known_ = true;
   note_leader(record.leader, record.term);
   if (cool_down_ && record.term > cool_down_->after) cool_down_.reset();
@@ -148,7 +155,7 @@ void Machine::observed(const Record& record, Instant now) {
     leader_term_ = record.term;  // the loss comes first, then who leads instead
     lose(LossReason::superseded, now);
   }
-  saw(record, now);
+  saw(record, false, now);
   // Somebody was faster: a thousand followers need not all find that out by asking.
   if (auto* waiting = std::get_if<Waiting>(&state_)) waiting->look_at = waiting->planned;
   if (std::holds_alternative<Resting>(state_) && !cool_down_) stand(now);
@@ -227,10 +234,8 @@ void Machine::end_election(Instant now) {
     return;
   }
   if (tenure() != nullptr) return lose(LossReason::election_ended, now);
-  if (auto* bidding = std::get_if<Bidding>(&state_);
-      bidding != nullptr && !bidding->campaign.cancelled) {
-    out_.emplace_back(DoCancel{bidding->campaign.op});
-  }
+  // What is in flight may be granted after all, once the election has been removed and begins anew.
+  if (std::holds_alternative<Bidding>(state_)) withdraw(now);
   attempt_.reset();
   place_ = 0;
   finish();

@@ -39,7 +39,8 @@ void Machine::renew_when_due(Tenure& held, Instant now) {
 }
 
 void Machine::renewed(Tenure& held, const Renewed& answer, Instant now) {
-  held.renew_at = held.renewal->sent + settings_.timing.renew_interval;
+  held.asked = held.renewal->sent;
+  held.renew_at = held.asked + settings_.timing.renew_interval;
   held.renewal.reset();
   held.failures = 0;
   held.jeopardy = false;
@@ -101,6 +102,7 @@ void Machine::overrun(Draining& draining) {
 void Machine::expire(Instant now) {
   if (auto* reserved = std::get_if<Reserved>(&state_)) {
     cancel_renewal(reserved->tenure);
+    spent_attempt_ = reserved->tenure.attempt;
     release(reserved->tenure, false, now);
     return stand(now);
   }
@@ -119,13 +121,13 @@ void Machine::expire(Instant now) {
 // A definite answer: the term is over at once, and there is nothing to give back.
 void Machine::lose(LossReason reason, Instant now) {
   cancel_renewal(*tenure());
+  spent_attempt_ = tenure()->attempt;
   if (std::holds_alternative<Reserved>(state_)) return stand(now);
   if (std::holds_alternative<Leading>(state_)) drain(reason, now);
   auto& draining = std::get<Draining>(state_);
   out_.emplace_back(Lost{draining.tenure.term, reason, now});
   Tenure& held = draining.tenure;
   if (leader_term_ == held.term) note_leader({}, held.term);
-  spent_attempt_ = held.attempt;
   const auto limit = draining.overrun ? std::nullopt : std::optional(draining.limit);
   state_ = WindingDown{held.term, held.attempt, draining.reason, std::nullopt, limit};
 }

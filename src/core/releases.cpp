@@ -53,6 +53,11 @@ bool Releases::quiet() const noexcept {
                      [](const Item& item) { return !item.after && item.failures > 0; });
 }
 
+bool Releases::has(Attempt attempt) const noexcept {
+  return std::any_of(items_.begin(), items_.end(),
+                     [&](const Item& item) { return item.attempt == attempt; });
+}
+
 std::optional<Instant> Releases::next_wakeup(Duration request_timeout) const noexcept {
   std::optional<Instant> next;
   for (const Item& item : items_) {

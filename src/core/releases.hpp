@@ -44,6 +44,7 @@ class Releases {
   // Nothing waits for its first answer.
   [[nodiscard]] bool quiet() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return items_.empty(); }
+  [[nodiscard]] bool has(Attempt attempt) const noexcept;
   [[nodiscard]] std::optional<Instant> next_wakeup(Duration request_timeout) const noexcept;
 
  private:

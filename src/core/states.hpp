@@ -24,6 +24,7 @@ struct Tenure {
   Duration lease{};
   Instant since;
   Instant deadline;  // since + hold(lease)
+  Instant asked;     // when the call was made that was confirmed last
   Instant renew_at;  // of the next renewal; while one is in flight it says nothing
   std::optional<InFlight> renewal;
   std::uint32_t failures = 0;  // renewals in a row that were not confirmed
@@ -51,7 +52,8 @@ struct Gated {};   // unhealthy, does not stand
 struct Reserved {  // granted, but an earlier holder may still believe
   Tenure tenure;
   Instant valid_from;
-  bool ripe = false;  // that instant has passed; only a renewal is missing
+  bool waits = false;  // for that instant; otherwise the grant itself is good enough
+  bool ripe = false;   // it has passed; only a renewal is missing
 };
 struct Leading {
   Tenure tenure;

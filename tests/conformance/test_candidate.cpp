@@ -101,7 +101,7 @@ class TestCandidate::Engine final : public std::enable_shared_from_this<Engine> 
   }
   void carry_out(const core::DoRenew& call) {
     calls_[call.op] =
-        store_->renew({{election_, id_, call.term, call.attempt}},
+        store_->renew({{election_, id_, call.term, call.attempt, call.valid}},
                       [done = arrival<core::RenewDone>(call.op)](std::size_t, RenewAnswer answer) {
                         done(std::move(answer));
                       });

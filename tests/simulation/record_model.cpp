@@ -61,8 +61,13 @@ CampaignAnswer RecordModel::grant(const CampaignRequest& request, Vacancy vacanc
   record_.leader = request.candidate;
   record_.vacancy = vacancy;
   record_.run = run_;
+  record_.repaired = false;
+  const Caller before = record_.holder;
+  record_.holder = request.caller;
   touch(request.lease, now);
   forget(request.attempt);
+  show(before, now);
+  if (!queue_.empty()) show(queue_.front().caller, now);
   return granted(now);
 }
 
@@ -122,10 +127,11 @@ RenewAnswer RecordModel::renew(const RenewRequest& request, Real now) {
     record_.term = request.term;
     record_.attempt = request.attempt;
     record_.leader = request.candidate;
+    record_.holder = request.caller;
+    record_.repaired = true;
   }
   touch(request.lease, now);
-  if (!kind_.server_judges && !queue_.empty())
-    pushed.push_back({queue_.front().caller, shown(now)});
+  if (!queue_.empty()) show(queue_.front().caller, now);
   return Renewed{};
 }
 
@@ -134,8 +140,10 @@ Answer RecordModel::resign(const ResignRequest& request, Real) {
   if (record_.mark != Mark::held) return Gone{};
   if (record_.attempt != request.attempt) return Gone{};
   if (request.term && *request.term != record_.term) return Gone{};
-  record_.mark = request.was_valid ? Mark::released : Mark::abandoned;
-  tell(request.was_valid ? Vacancy::released : Vacancy::abandoned);
+  // A record that was written anew may be that of an old term, beside a later one that was lost.
+  const bool released = request.was_valid && !record_.repaired;
+  record_.mark = released ? Mark::released : Mark::abandoned;
+  tell(released ? Vacancy::released : Vacancy::abandoned);
   return Done{};
 }
 
@@ -146,6 +154,10 @@ void RecordModel::restart(DataLoss loss, Real now) {
   if (loss == DataLoss::none) return;
   record_ = loss == DataLoss::stale ? saved_ : Place{};
   queue_.clear();
+}
+
+void RecordModel::observe(const Caller& caller, Real now) {
+  if (record_.mark == Mark::held) show(caller, now);
 }
 
 // A key that is deleted under its holder leaves no mark, but the election still knows its last

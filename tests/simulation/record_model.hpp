@@ -18,6 +18,7 @@ class RecordModel : public StoreModel {
   CampaignAnswer campaign(const CampaignRequest& request, Real now) override;
   RenewAnswer renew(const RenewRequest& request, Real now) override;
   Answer resign(const ResignRequest& request, Real now) override;
+  void observe(const Caller& caller, Real now) override;
 
   void restart(DataLoss loss, Real now) override;
   void snapshot() override { saved_ = record_; }
@@ -43,6 +44,8 @@ class RecordModel : public StoreModel {
     Duration inherited_lease{};  // of a holder before it who may not be over
     Vacancy vacancy{};
     std::uint64_t run = 0;  // of the server that granted it
+    bool repaired = false;  // written anew by a renewal
+    Caller holder;
     ServerTime renewed;
     ServerTime until;
   };
@@ -61,6 +64,7 @@ class RecordModel : public StoreModel {
   void touch(Duration lease, Real now);
   void forget(Attempt attempt);
   void tell(Vacancy vacancy);
+  void show(const Caller& to, Real now) { pushed.push_back({to, shown(now)}); }
 
   Kind kind_;
   WallClock wall_;

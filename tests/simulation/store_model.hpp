@@ -60,6 +60,7 @@ class StoreModel {
   virtual CampaignAnswer campaign(const CampaignRequest& request, Real now) = 0;
   virtual RenewAnswer renew(const RenewRequest& request, Real now) = 0;
   virtual Answer resign(const ResignRequest& request, Real now) = 0;
+  virtual void observe(const Caller&, Real) {}
   virtual void keep_alive(const Caller&, Real) {}  // by the client itself, whoever leads
 
   // Faults. A model ignores those that its family cannot have.

@@ -57,6 +57,8 @@ const Verdict& World::run() {
     std::visit([&](const auto& each) { happen(each); }, event);
     if (is_calm()) check_liveness();
   }
+  now_ = plan_.length;
+  check_liveness();
   return verdict_;
 }
 
@@ -92,9 +94,11 @@ void World::answer(const Arrival& request, Real counted_from, core::Input reply)
 void World::deliver_pushes() {
   for (Pushed& push : store_->pushed) {
     const Process& process = processes_[push.to.process];
-    const bool cut = process.cut_in && now_ < process.cut_until;
-    const auto delay = travel();
-    if (!cut && delay) events_.push(now_ + *delay, PushDelivery{std::move(push)});
+    if (process.cut_in && now_ < process.cut_until) continue;
+    if (!is_calm() && random_.chance(plan_.network.duplication)) {
+      if (const auto later = travel()) events_.push(now_ + *later, PushDelivery{push});
+    }
+    if (const auto delay = travel()) events_.push(now_ + *delay, PushDelivery{std::move(push)});
   }
   store_->pushed.clear();
   const auto next = store_->next_event();
@@ -113,6 +117,10 @@ void World::happen(const Arrival& event) {
   if (std::holds_alternative<KeepAlive>(event.request)) {
     if (executes) store_->keep_alive(event.caller, now_);
     return;
+  }
+  if (std::holds_alternative<ObserveRequest>(event.request)) {
+    if (executes) store_->observe(event.caller, now_);
+    return deliver_pushes();
   }
   core::Input reply;
   Attempt attempt;

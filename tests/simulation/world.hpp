@@ -24,6 +24,7 @@
 namespace conclave::sim {
 
 struct KeepAlive {};
+struct ObserveRequest {};
 
 // A call of the client that has not been answered.
 struct Pending {
@@ -77,7 +78,7 @@ class World {
   struct Arrival {  // a request at the server
     Caller caller;
     core::OpId op;
-    std::variant<CampaignRequest, RenewRequest, ResignRequest, KeepAlive> request;
+    std::variant<CampaignRequest, RenewRequest, ResignRequest, KeepAlive, ObserveRequest> request;
   };
   struct Delivery {  // an answer at its process
     Caller caller;
@@ -136,7 +137,7 @@ class World {
   void carry_out(Process& process, const core::DoCampaign& call, const core::Input& input);
   void carry_out(Process& process, const core::DoRenew& call, const core::Input& input);
   void carry_out(Process& process, const core::DoResign& call, const core::Input& input);
-  void carry_out(Process& process, const core::DoObserve&, const core::Input&);
+  void carry_out(Process& process, const core::DoObserve& call, const core::Input& input);
   void carry_out(Process& process, const core::DoCancel& call, const core::Input& input);
   void carry_out(Process& process, const core::Elected& news, const core::Input& input);
   void carry_out(Process& process, const core::Extended& news, const core::Input& input);

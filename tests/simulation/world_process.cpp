@@ -146,8 +146,8 @@ void World::happen(const PushDelivery& event) {
     if (event.push.to.session != process.session) return;
     new_session(process);
   }
-  if (std::holds_alternative<Record>(event.push.what)) process.story.turn_passed();
   step(process, core::Observed{event.push.what});
+  if (std::holds_alternative<Record>(event.push.what)) process.story.turn_passed();
 }
 
 // Followers keep their session alive without being asked to.
@@ -156,8 +156,10 @@ void World::happen(const KeepAliveDue& event) {
   if (!process.machine || event.incarnation != process.incarnation) return;
   if (defer_while_paused(event.process, event)) return;
   const bool cut = process.cut_out && now_ < process.cut_until;
+  // Who holds a term mostly keeps the session alive by its renewals alone.
+  const bool holds = process.machine->status().term.exists() && random_.chance(0.7);
   const auto delay = travel();
-  if (!cut && delay) {
+  if (!cut && !holds && delay) {
     const Caller caller{process.index, process.incarnation, process.session, 0};
     events_.push(now_ + *delay, Arrival{caller, 0, KeepAlive{}});
   }
@@ -233,7 +235,12 @@ void World::carry_out(Process& process, const core::DoResign& call, const core::
        {caller, call.op, ResignRequest{caller, call.attempt, call.term, call.was_valid}});
 }
 
-void World::carry_out(Process&, const core::DoObserve&, const core::Input&) {}
+void World::carry_out(Process& process, const core::DoObserve& call, const core::Input&) {
+  const Caller caller{process.index, process.incarnation, process.session, call.op};
+  if (const auto delay = travel()) {
+    events_.push(now_ + *delay, Arrival{caller, call.op, ObserveRequest{}});
+  }
+}
 
 // A call that is given up is answered soon: that nobody knows whether it was executed, or with the
 // truth if that is quicker.

@@ -29,8 +29,22 @@ TEST(Reservation, IsRenewedInSilenceAndThenElected) {
   EXPECT_EQ(rig.renew(at(2001ms), Renewed{at(2s)}), "");
   EXPECT_EQ(rig.tick(at(3s)), "renew #5 term 7");
   EXPECT_EQ(rig.wake(), at(3002ms));
-  EXPECT_EQ(rig.tick(at(3002ms)), "elected term 7 until 4.4s; leader changed to me term 7");
-  EXPECT_EQ(rig.renew(at(3003ms), Renewed{at(3s)}), "extended term 7 until 5.4s");
+  EXPECT_EQ(rig.tick(at(3002ms)), "") << "who knows what became of it meanwhile";
+  EXPECT_EQ(rig.renew(at(3003ms), Renewed{at(3s)}), "renew #6 term 7") << "asked for too early";
+  EXPECT_EQ(rig.renew(at(3005ms), Renewed{at(3003ms)}),
+            "elected term 7 until 5.403s; leader changed to me term 7");
+}
+
+TEST(Reservation, ThatWasForgottenMeanwhileIsNotElected) {
+  Rig rig = reserved();
+  rig.tick(at(1s));
+  rig.renew(at(1001ms), Renewed{at(1s)});
+  rig.tick(at(2s));
+  rig.renew(at(2001ms), Renewed{at(2s)});
+  rig.tick(at(3s));
+  rig.tick(at(3002ms));
+  EXPECT_EQ(rig.renew(at(3003ms), TermLost{LossReason::record_gone}),
+            "campaign #6 attempt B above term 7");
 }
 
 TEST(Reservation, FailuresAreNoJeopardy) {
@@ -70,7 +84,9 @@ TEST(Reservation, ThatIsRipeButAboutToEndWaitsForARenewal) {
   EXPECT_EQ(rig.state(), "reserved (ripe)");
   EXPECT_FALSE(rig.machine().leads_at(at(2002ms)));
   EXPECT_EQ(rig.renew(at(2010ms), Renewed{at(1s)}),
-            "elected term 7 until 3.4s; leader changed to me term 7; renew #4 term 7");
+            "renew #4 term 7");
+  EXPECT_EQ(rig.renew(at(2020ms), Renewed{at(2010ms)}),
+            "elected term 7 until 4.41s; leader changed to me term 7");
 }
 
 TEST(Reservation, ThatIsGivenUpIsAbandonedNotReleased) {

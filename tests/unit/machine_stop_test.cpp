@@ -110,8 +110,10 @@ TEST(Start, IsRefusedUntilTheStopIsAnnounced) {
 TEST(Start, BeginsAnewAfterTheElectionEnded) {
   Rig rig;
   rig.step(at(0ms), core::Start{});
-  rig.observe(at(1ms), Ended{});
-  EXPECT_EQ(rig.step(at(2ms), core::Start{}), "observe #3; campaign #4 attempt B");
+  EXPECT_EQ(rig.observe(at(1ms), Ended{}), "cancel #2; cancel #1");
+  rig.campaign(at(1ms), Unknown{error()});
+  EXPECT_EQ(rig.resign(at(1ms), Gone{}), "has stopped, election ended") << "the bid was withdrawn";
+  EXPECT_EQ(rig.step(at(2ms), core::Start{}), "observe #4; campaign #5 attempt B");
 }
 
 TEST(Start, RemembersTheHighestTermAndForgetsTheCoolDown) {

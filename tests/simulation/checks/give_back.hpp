@@ -20,10 +20,6 @@ class GiveBack {
     if (spent_.contains(attempt)) verdict.broken("an attempt is not used again", "");
     bid_ = attempt;
   }
-  void renewed(Attempt attempt) { spend(attempt); }
-  void elected() {
-    if (bid_) spend(*bid_);
-  }
   // `valid_once`: a term of this attempt was elected. `over`: it is not valid now, and its work has
   // ended or had a whole lease.
   void resigned(const core::DoResign& call, bool valid_once, bool over, Verdict& verdict) {
@@ -35,7 +31,7 @@ class GiveBack {
     if (!over) verdict.broken("step down first, then release", "");
     spend(call.attempt);
   }
-  // Ended for all, or taken away with the session: nothing is left to give back.
+  // Granted, or over by the word of the store: nothing is left to give back.
   void dropped() {
     if (bid_) spend(*bid_);
   }

@@ -13,10 +13,9 @@ class Liveness {
     if (until > quiet_since_) quiet_since_ = until;
   }
   void led_until(Real until) { led_until_ = until; }
-  void excuse() { excused_ = true; }
 
   void check(Real now, std::uint32_t rank, Duration lease, Verdict& verdict) {
-    if (excused_ || !verdict.is_clean()) return;
+    if (!verdict.is_clean()) return;
     const Real since = led_until_ > quiet_since_ ? led_until_ : quiet_since_;
     const Duration allowed = (rank + 1) * lease * 23 / 20 + 3 * lease;
     if (now - since > allowed) {
@@ -29,7 +28,6 @@ class Liveness {
  private:
   Real quiet_since_{};
   Real led_until_{};
-  bool excused_ = false;
 };
 
 }  // namespace conclave::sim
