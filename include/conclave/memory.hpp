@@ -16,9 +16,9 @@
 //    YourTurn, all others Vacant, and a bid with k others before it is held back for k x 20 ms, at
 //    most for one lease. After that it is granted: who is first and does not come may be dead, and
 //    nobody waits for the dead. Whoever is held back is told YourTurn when its time has come.
-//  - One candidate has one place in the queue. A bid that was not repeated for (place + 1) x 2
-//    leases is dropped.
-//  - A campaign with an attempt that was resigned is refused as an invalid state.
+//  - A standing bid that was not repeated for (place + 1) x 2 leases is dropped.
+//  - A campaign with the attempt of the last term, once that was resigned, is refused as an invalid
+//    state. A late copy of an older bid may still be granted; that lasts one lease, as everywhere.
 //  - A held election is not removed: end it first.
 #pragma once
 
@@ -48,7 +48,7 @@ struct MemoryOptions {
 
 // A store object on that space. Destroy it on its executor, or when that does not run any more:
 // nothing is called afterwards, not even for calls that were not answered yet. Throws
-// std::invalid_argument when the lease is not longer than zero.
+// std::invalid_argument, with a sentence, when the lease is out of its range.
 [[nodiscard]] std::shared_ptr<Store> make_memory_store(std::shared_ptr<MemorySpace> space,
                                                        MemoryOptions options);
 

@@ -1,6 +1,6 @@
 // Result<T>: a T, or the Error that kept it from being made.
 //
-//   Result<Timing> timing = resolve_timing(options, traits);
+//   Result<Timing> timing = resolve_timing(options);
 //   if (!timing) return timing.error();
 //   use(*timing);
 #pragma once

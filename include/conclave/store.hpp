@@ -1,13 +1,14 @@
 // The contract that every store fulfils, and that a store of your own would.
 //
 // A store keeps elections. It does not decide who leads: it hands out a place under a guard,
-// reports what it found there, and the core decides from when the grant is valid. A store is asked
-// by six verbs: campaign, renew, resign, observe, inspect, and end/remove for those who administer.
+// reports what it found there, and the core decides from when the grant is valid. Candidates use
+// five verbs: campaign, renew, resign, observe, inspect. Those who administer have end, remove and
+// check.
 //
 // Rules for an implementation
-//  1. Calls come on executor(), and every answer is given there: never inside the call, exactly
-//  once,
-//     also after cancel() (then as Unknown, unless the true answer was already on its way).
+//
+//  1. Calls come on executor(), and every answer is given there: never inside the call, and exactly
+//     once, also after cancel() (then as Unknown, unless the true answer is quicker).
 //  2. No verb waits for another candidate. A campaign for a place that is taken answers Held at
 //  once.
 //  3. Every request ends by itself or by cancel(); a server that hangs must not hang the caller.
@@ -16,7 +17,11 @@
 //  6. `since` is the caller's clock just before the request was sent from which whoever judges the
 //     lease counts. A store that cannot tell says an earlier instant, never a later one.
 //  7. A wake-up is only a hint; the campaign that follows is the truth.
-//  8. Nothing throws.
+//  8. Names that check_election_name() and its siblings in conclave/names.hpp refuse are Refused.
+//  9. A record that a renewal wrote anew is marked `abandoned` when it is resigned, never
+//  `released`.
+// 10. Where calls share a session, they do not overtake each other.
+// 11. Nothing throws.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +37,7 @@
 #include <conclave/role.hpp>
 #include <conclave/term.hpp>
 #include <conclave/time.hpp>
+#include <conclave/timing.hpp>
 
 namespace conclave {
 
@@ -40,7 +46,7 @@ namespace conclave {
 // Tells two states of a record apart: every grant and every renewal gives a new version. `stamp` is
 // the store's own (a revision, a time of renewal); it is compared for equality only.
 struct Version {
-  Term term;
+  Term term{};
   std::uint64_t stamp = 0;
 
   friend constexpr bool operator==(const Version&, const Version&) noexcept = default;
@@ -48,10 +54,10 @@ struct Version {
 
 // Who holds the election, as the store knows it.
 struct Record {
-  std::string leader;    // candidate id
-  std::string metadata;  // what the leader said of itself, such as its address
-  Term term;
-  Attempt attempt;
+  std::string leader{};    // candidate id
+  std::string metadata{};  // what the leader said of itself, such as its address
+  Term term{};
+  Attempt attempt{};
   std::uint64_t stamp = 0;
   // What others wait for: the holder's lease. After `absent` or `abandoned` at least the lease of
   // the record before, too: its holder may not be over, and this one may vanish without becoming
@@ -69,54 +75,57 @@ struct Record {
 // given to somebody else.
 struct Seen {
   // The bidder's own clock has seen this very version unchanged for a whole lease of the record.
-  std::optional<Version> unchanged;
+  std::optional<Version> unchanged{};
   // What the server's clock should say if it has not jumped since a look that is older than the
   // record's last renewal. A server that finds itself later than this by more than a fiftieth of
   // the lease does not trust its own clock, and answers Held.
-  std::optional<ServerTime> expected_server_time;
+  std::optional<ServerTime> expected_server_time{};
 };
 
 struct Bid {
-  std::string election;
-  std::string candidate;
-  Attempt attempt;
-  std::string metadata;
-  Term highest_term_seen;  // the grant must be above it; a record below it counts as absent
-  Seen seen;
+  std::string election{};
+  std::string candidate{};
+  Attempt attempt{};
+  std::string metadata{};
+  Term highest_term_seen{};  // the grant must be above it; a record below it counts as absent
+  Seen seen{};
 };
+
+// After a vacancy the r-th in line comes (r - 1) times this later than the first.
+inline constexpr Duration wake_stagger = std::chrono::milliseconds{20};
 
 // The part of a lease by which a server's clock may have moved without losing its say.
 [[nodiscard]] constexpr Duration clock_tolerance(Duration lease) noexcept { return lease / 50; }
 
 // The place is reserved for the bidder. From when it may lead is the core's decision.
 struct Granted {
-  Term term;
-  Instant since;
+  Term term{};
+  Instant since{};
   Duration lease{};   // of this grant; at least the server's floor
   Vacancy vacancy{};  // what was found; kept with the record, so that a repetition says the same
   Duration previous_lease{};  // of the record that was replaced; zero when there was none
   // For how long this server has decided, where a restart can lose what was confirmed before.
   // Stores that lose nothing leave it out.
-  std::optional<Duration> server_age;
+  std::optional<Duration> server_age{};
 };
 
 // Somebody else has it. Where the store keeps a queue, the bid stands in it.
 struct Held {
-  std::optional<Record> record;  // none while the place is free, but others may go first
-  std::uint32_t place = 0;       // 1 is next in line; 0 where the store keeps no queue
+  std::optional<Record> record{};  // none while the place is free, but others may go first
+  std::uint32_t place = 0;         // 1 is next in line; 0 where the store keeps no queue
   // When the record would expire by the server's clock; without a record, when to bid again.
   Duration look_again_in{};
-  std::optional<Duration> server_age;
+  std::optional<Duration> server_age{};
 };
 
 // It may have happened or not. Ask again with the same attempt or term.
 struct Unknown {
-  Error error;
+  Error error{};
 };
 
 // It did not happen, and a person or time has to change something first.
 struct Refused {
-  Error error;
+  Error error{};
 };
 
 using CampaignAnswer = std::variant<Granted, Held, Unknown, Refused>;
@@ -124,17 +133,17 @@ using CampaignAnswer = std::variant<Granted, Held, Unknown, Refused>;
 // ---------------------------------------------------------------- renew and resign
 
 struct Renewal {
-  std::string election;
-  std::string candidate;
-  Term term;
-  Attempt attempt;
+  std::string election{};
+  std::string candidate{};
+  Term term{};
+  Attempt attempt{};
   // The holder believes in its term. A store that writes a vanished record anew does so only then:
   // a reservation that came back to life would not know who was confirmed while it was gone.
   bool valid = true;
 };
 
 struct Renewed {
-  Instant since;
+  Instant since{};
 };
 
 // The term is over; this is certain. `why` is superseded, record_gone, session_lost or
@@ -147,10 +156,10 @@ using RenewAnswer = std::variant<Renewed, TermLost, Unknown, Refused>;
 
 // Gives up a term, a standing bid, or an attempt of which nobody knows what became.
 struct Resignation {
-  std::string election;
-  std::string candidate;
-  Attempt attempt;
-  std::optional<Term> term;  // where the bidder knows it
+  std::string election{};
+  std::string candidate{};
+  Attempt attempt{};
+  std::optional<Term> term{};  // where the bidder knows it
   // The term has been valid, and is not any more: the mark `released` lets the next one lead at
   // once. Otherwise the mark is `abandoned`.
   bool was_valid = false;
@@ -167,18 +176,18 @@ using Answer = std::variant<Done, Gone, Unknown, Refused>;
 // lease that merely ran out is not told: whether it is over, only a bid with evidence can decide.
 struct Vacant {
   Vacancy vacancy{};
-  Term term;
+  Term term{};
 };
 struct YourTurn {};     // the standing bid is first in line now
-struct SessionLost {};  // the session is over, and every term and bid on it
+struct SessionLost {};  // the session of the present terms and bids is over, and they with it
 struct Ended {};        // the election was ended for everybody, for good
 
 using Observation = std::variant<Record, Vacant, YourTurn, SessionLost, Ended>;
 using Sink = std::function<void(const Observation&)>;
 
 struct Standing {
-  std::string candidate;
-  std::string metadata;
+  std::string candidate{};
+  std::string metadata{};
   std::uint32_t place = 0;
 };
 
@@ -210,6 +219,11 @@ struct Traits {
   Duration lease_floor{};
   Duration lag{};  // how far `since` may lie behind a confirmed renewal
 };
+
+// The part of it that matters for the times of an election.
+[[nodiscard]] inline TimingLimits timing_limits(const Traits& traits) {
+  return {traits.default_lease, traits.lease_floor, traits.lag};
+}
 
 enum class Severity { note, warning, danger };
 

@@ -17,12 +17,12 @@ namespace conclave {
 
 // What a user may set. Everything that is left out follows from the lease T.
 struct TimingOptions {
-  std::optional<Duration> lease;            // T; default: the store's own (3 s for most)
-  std::optional<Duration> renew_interval;   // T/3: a leader renews this often
-  std::optional<Duration> request_timeout;  // T/8: one call to the store; then it is tried again
-  std::optional<Duration> grace;        // T/5: the work is told to stop this long before the end
-  std::optional<Duration> drain_limit;  // 10 T: how long a voluntary hand-over may take
-  std::optional<Duration> cool_down;    // T: an ex-leader lets others go first this long
+  std::optional<Duration> lease{};            // T; default: the store's own (3 s for most)
+  std::optional<Duration> renew_interval{};   // T/3: a leader renews this often
+  std::optional<Duration> request_timeout{};  // T/8: one call to the store; then it is tried again
+  std::optional<Duration> grace{};        // T/5: the work is told to stop this long before the end
+  std::optional<Duration> drain_limit{};  // 10 T: how long a voluntary hand-over may take
+  std::optional<Duration> cool_down{};    // T: an ex-leader lets others go first this long
 };
 
 // The same, complete and checked.

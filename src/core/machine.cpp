@@ -280,6 +280,7 @@ Status Machine::status() const noexcept {
   if (const Tenure* held = tenure()) {
     status.term = held->term;
     status.deadline = held->deadline;
+    status.attempt = held->attempt;
     status.jeopardy = held->jeopardy;
   }
   status.place = place_;

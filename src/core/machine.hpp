@@ -31,6 +31,7 @@ struct Status {
   std::string_view state;
   Term term;         // while it holds one, valid or not yet
   Instant deadline;  // of that term
+  Attempt attempt;   // likewise
   bool jeopardy = false;
   std::uint32_t place = 0;  // in the store's queue
   Term highest_term_seen;

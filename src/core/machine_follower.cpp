@@ -6,13 +6,6 @@
 #include "core/takeover.hpp"
 
 namespace conclave::core {
-namespace {
-
-// A vacancy is told to several at once; the r-th in line waits for those before it.
-constexpr Duration wake_stagger = std::chrono::milliseconds{20};
-
-}  // namespace
-
 // Goes on as a candidate, in the way that the present circumstances allow.
 void Machine::stand(Instant now) {
   if (stop_asked_ || ended_) return finish();

@@ -19,10 +19,21 @@ class SimulatorCommand(unittest.TestCase):
         self.assertIn("example: conclave-sim", done.stdout)
 
     def test_bad_input_is_one_clear_refusal(self):
-        for arguments in (["--seed"], ["--seed", "x"], ["--seeds", "-3"], ["--lease-ms", "0"], ["--nonsense", "1"]):
+        for arguments, sentence in (
+            (["--seed"], "--seed needs a number"),
+            (["--seed", "x"], '--seed needs a whole number, not "x"'),
+            (["--seed", "9" * 30], "--seed is out of range"),
+            (["--seeds", "-3"], "--seeds needs a whole number"),
+            (["--seeds", "0"], "--seeds is out of range: it goes from 1"),
+            (["--lease-ms", "1"], "--lease-ms is out of range: it goes from 100 to 60000"),
+            (["--nonsense"], "unknown option --nonsense"),
+            (["--seed=7"], "unknown option --seed=7"),
+            (["--trace"], "--trace needs --seed"),
+        ):
             done = sim(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
-            self.assertTrue(done.stderr.startswith("conclave-sim: "), arguments)
+            self.assertTrue(done.stderr.startswith("conclave-sim: " + sentence), done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, arguments)
 
     def test_a_seed_replays_to_the_letter(self):
         first, second = sim("--seed", "424", "--trace"), sim("--seed", "424", "--trace")

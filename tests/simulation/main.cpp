@@ -1,8 +1,11 @@
 // conclave-sim: runs the production core through simulated worlds, one per seed.
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <random>
 #include <string_view>
@@ -34,9 +37,9 @@ constexpr const char* usage =
     "  --seeds N       how many seeds, counted up from --from      (20000)\n"
     "  --fresh N       how many more, from a random start that is printed (0)\n"
     "  --from X        the first seed                               (0)\n"
-    "  --seconds S     simulated seconds of each                    (60)\n"
-    "  --candidates N  instead of 2 to 5, drawn from the seed\n"
-    "  --lease-ms N    instead of 1000 to 3000, drawn from the seed\n"
+    "  --seconds S     simulated seconds of each, at least 20       (60)\n"
+    "  --candidates N  2 to 26, instead of 2 to 5 drawn from the seed\n"
+    "  --lease-ms N    100 to 60000, instead of 1000 to 3000 drawn from the seed\n"
     "  --seed X        one seed only; its transcript is printed when it fails, or with --trace\n"
     "\n"
     "Exit code 0: no rule was broken. 1: one was; the seed, the rule and the transcript are "
@@ -45,52 +48,69 @@ constexpr const char* usage =
     "\n"
     "example: conclave-sim --seeds 100000 --seconds 120\n";
 
-[[noreturn]] void wrong(const char* what, const char* which) {
-  std::fprintf(stderr, "conclave-sim: %s: %s\n\n%s", what, which, usage);
+[[noreturn]] void wrong(const std::string& sentence) {
+  std::fprintf(stderr, "conclave-sim: %s; conclave-sim --help shows the options\n",
+               sentence.c_str());
   std::exit(2);
 }
 
-std::uint64_t number(const char* option, const char* text) {
-  if (text == nullptr) wrong("a number is missing after", option);
-  char* end = nullptr;
-  const std::uint64_t value = std::strtoull(text, &end, 10);
-  if (*text == '\0' || *text == '-' || *end != '\0') wrong("not a whole number", text);
+struct Option {
+  std::string_view name;
+  std::uint64_t least;
+  std::uint64_t most;
+  void (*set)(Arguments&, std::uint64_t);
+};
+
+constexpr std::uint64_t anything = std::numeric_limits<std::uint64_t>::max();
+
+const Option options[] = {
+    {"--seeds", 1, anything, [](Arguments& a, std::uint64_t n) { a.seeds = n; }},
+    {"--fresh", 0, anything, [](Arguments& a, std::uint64_t n) { a.fresh = n; }},
+    {"--from", 0, anything, [](Arguments& a, std::uint64_t n) { a.from = n; }},
+    {"--seed", 0, anything, [](Arguments& a, std::uint64_t n) { a.seed = n; }},
+    {"--seconds", 20, 1'000'000,
+     [](Arguments& a, std::uint64_t n) { a.plan.length = std::chrono::seconds{n}; }},
+    {"--candidates", 2, 26,
+     [](Arguments& a, std::uint64_t n) { a.plan.processes = static_cast<std::uint32_t>(n); }},
+    {"--lease-ms", 100, 60'000,
+     [](Arguments& a, std::uint64_t n) { a.plan.lease = std::chrono::milliseconds{n}; }},
+};
+
+std::uint64_t number(const Option& option, const char* text) {
+  const std::string name(option.name);
+  if (text == nullptr) wrong(name + " needs a number");
+  const std::string_view digits = text;
+  std::uint64_t value = 0;
+  const auto [end, code] = std::from_chars(digits.begin(), digits.end(), value);
+  if (code == std::errc::invalid_argument || end != digits.end()) {
+    wrong(name + " needs a whole number, not \"" + text + "\"");
+  }
+  if (code != std::errc{} || value < option.least || value > option.most) {
+    wrong(name + " is out of range: it goes from " + std::to_string(option.least) + " to " +
+          std::to_string(option.most));
+  }
   return value;
 }
 
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view option = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (option == "--help" || option == "-h") {
+    const std::string_view given = argv[i];
+    if (given == "--help" || given == "-h") {
       std::fputs(usage, stdout);
       std::exit(0);
     }
-    if (option == "--trace") {
+    if (given == "--trace") {
       arguments.trace = true;
       continue;
     }
-    const std::uint64_t given = number(argv[i], value);
-    if (option == "--seeds") {
-      arguments.seeds = given;
-    } else if (option == "--fresh") {
-      arguments.fresh = given;
-    } else if (option == "--from") {
-      arguments.from = given;
-    } else if (option == "--seed") {
-      arguments.seed = given;
-    } else if (option == "--seconds" && given > 0 && given <= 1'000'000) {
-      arguments.plan.length = std::chrono::seconds{given};
-    } else if (option == "--candidates" && given >= 1 && given <= 26) {
-      arguments.plan.processes = static_cast<std::uint32_t>(given);
-    } else if (option == "--lease-ms" && given >= 100 && given <= 60'000) {
-      arguments.plan.lease = std::chrono::milliseconds{given};
-    } else {
-      wrong("unknown option, or its number is out of range", argv[i]);
-    }
+    const auto* option = std::find_if(std::begin(options), std::end(options),
+                                      [&](const Option& each) { return each.name == given; });
+    if (option == std::end(options)) wrong("unknown option " + std::string(given));
+    option->set(arguments, number(*option, i + 1 < argc ? argv[i + 1] : nullptr));
     ++i;
   }
+  if (arguments.trace && !arguments.seed) wrong("--trace needs --seed: it shows one world");
   return arguments;
 }
 
@@ -120,25 +140,44 @@ class Progress {
   std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
-void print_transcript(std::uint64_t seed, const PlanOptions& options) {
-  const Plan plan = draw_plan(seed, options);
+const char* name_of(Family family) {
+  switch (family) {
+    case Family::server_clock: return "a record, judged by the server's clock";
+    case Family::own_clock: return "a record, judged by the candidates' own clocks";
+    case Family::session: return "sessions with a queue";
+  }
+  return "unknown";
+}
+
+void print_transcript(std::uint64_t seed, const PlanOptions& given) {
+  const Plan plan = draw_plan(seed, given);
+  std::printf("seed %llu: %zu candidates, lease %lld ms, store: %s\n",
+              static_cast<unsigned long long>(seed), plan.processes.size(),
+              static_cast<long long>(plan.lease / std::chrono::milliseconds{1}),
+              name_of(plan.family));
   Trace trace;
   World(plan, &trace).run();
   for (const std::string& line : trace.lines()) std::puts(line.c_str());
 }
 
 // True if every rule held.
-bool run_seed(std::uint64_t seed, const PlanOptions& options, std::uint64_t& elections) {
-  const Plan plan = draw_plan(seed, options);
+bool run_seed(std::uint64_t seed, const PlanOptions& options_given, std::uint64_t& elections) {
+  const Plan plan = draw_plan(seed, options_given);
   World world(plan);
   const Verdict& verdict = world.run();
   elections += world.elections();
   if (verdict.is_clean()) return true;
-  print_transcript(seed, options);
-  std::printf("\nBROKEN: %s: %s\nreplay: conclave-sim --seed %llu --seconds %lld\n",
-              verdict.rule().c_str(), verdict.detail().c_str(),
-              static_cast<unsigned long long>(seed),
-              static_cast<long long>(options.length / std::chrono::seconds{1}));
+  print_transcript(seed, options_given);
+  std::string replay = "--seed " + std::to_string(seed) + " --seconds " +
+                       std::to_string(options_given.length / std::chrono::seconds{1});
+  if (options_given.processes > 0) {
+    replay += " --candidates " + std::to_string(options_given.processes);
+  }
+  if (options_given.lease > Duration::zero()) {
+    replay += " --lease-ms " + std::to_string(options_given.lease / std::chrono::milliseconds{1});
+  }
+  std::printf("\nBROKEN: %s: %s\nreplay: conclave-sim %s\n", verdict.rule().c_str(),
+              verdict.detail().c_str(), replay.c_str());
   return false;
 }
 
@@ -146,7 +185,9 @@ int run(const Arguments& arguments) {
   std::uint64_t elections = 0;
   if (arguments.seed) {
     if (arguments.trace) print_transcript(*arguments.seed, arguments.plan);
-    return run_seed(*arguments.seed, arguments.plan, elections) ? 0 : 1;
+    if (!run_seed(*arguments.seed, arguments.plan, elections)) return 1;
+    std::printf("%llu elections, no rule broken\n", static_cast<unsigned long long>(elections));
+    return 0;
   }
   std::random_device entropy;
   const std::uint64_t fresh_from = (std::uint64_t{entropy()} << 20U) + (1ULL << 52U);

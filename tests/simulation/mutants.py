@@ -15,7 +15,7 @@ import sys
 import tempfile
 import tomllib
 
-PARTS = ("include", "src/core", "tests/simulation")
+PARTS = ("include", "src/base", "src/core", "tests/simulation")
 
 
 class Workshop:
@@ -33,7 +33,7 @@ class Workshop:
             compiler = "ccache " + compiler
         sources = sorted(
             path.relative_to(self.folder)
-            for part in ("src/core", "tests/simulation")
+            for part in PARTS[1:]
             for path in (self.folder / part).glob("*.cpp")
         )
         lines = [
@@ -63,7 +63,7 @@ class Workshop:
         rule = [line for line in done.stdout.splitlines() if line.startswith("BROKEN: ")]
         replay = [line for line in done.stdout.splitlines() if line.startswith("replay: ")]
         if done.returncode != 1 or not rule:
-            return f"crashed with code {done.returncode}", "-"
+            raise RuntimeError(f"the simulator ended with code {done.returncode}")
         return rule[-1].removeprefix("BROKEN: "), replay[-1].split("--seed ")[1].split()[0]
 
     def try_mutant(self, mutant, seeds):
@@ -89,9 +89,14 @@ def main():
     parser.add_argument("--seeds", type=int, default=20000, help="the default of conclave-sim")
     parser.add_argument("--only", default="", help="those whose name has this text")
     arguments = parser.parse_args()
+    if not (arguments.source / "tests/simulation/mutants.toml").exists():
+        parser.error(f"{arguments.source} is not the folder of the sources: it has no tests/simulation/mutants.toml")
 
     table = tomllib.loads((arguments.source / "tests/simulation/mutants.toml").read_text())["mutant"]
     mutants = [mutant for mutant in table if arguments.only in mutant["name"]]
+    if not mutants:
+        sys.exit(f"no mutant's name has the text \"{arguments.only}\"")
+    print(f"building core and simulator, then {len(mutants)} mutants", flush=True)
     failures = 0
     with tempfile.TemporaryDirectory(prefix="conclave-mutants-") as folder:
         workshops = queue.SimpleQueue()
@@ -121,7 +126,11 @@ def main():
                 try:
                     caught = result.result()
                     verdict = f"caught at seed {caught[1]}: {caught[0]}" if caught else "NOT CAUGHT"
-                    failures += caught is None
+                    rule = mutant["rule"]
+                    expected = caught is not None and caught[0].startswith(rule)
+                    if caught and not expected:
+                        verdict = f"FAILED: caught, but not by the rule '{rule}': {caught[0]}"
+                    failures += not expected
                 except RuntimeError as error:
                     verdict = f"FAILED: {error}"
                     failures += 1

@@ -27,7 +27,7 @@ Character draw_character(Family family, Random& random) {
   Character character;
   character.wild_rates = random.chance(0.6);
   if (family != Family::server_clock) {
-    character.mixed_leases = family == Family::own_clock && random.chance(0.4);
+    character.mixed_leases = family == Family::own_clock && random.chance(0.5);
     return character;
   }
   const auto kind = random.between(0, 5);
@@ -160,6 +160,7 @@ void draw_faults(Plan& plan, const Character& character, Random& random) {
   writer.add(Kind::crash, many / 2, milliseconds{1}, lease * 2);
   writer.add(Kind::stop, many / 3, milliseconds{1}, lease * 2);
   writer.add(Kind::resign, many / 2);
+  writer.add(Kind::hint, character.steps ? many * 4 : many / 2);
   writer.add(Kind::unhealthy, many / 3, milliseconds{1}, lease * 3 / 2);
   writer.add(Kind::cut, many, lease / 10, lease * 2);
   writer.add(Kind::outage, many / 3, lease / 50, lease * 3 / 2);
@@ -174,7 +175,7 @@ void draw_faults(Plan& plan, const Character& character, Random& random) {
     writer.add(Kind::step, many / 2, lease / 20, lease / 2);
     writer.add(Kind::step, many / 3, lease / 2, lease * 10);
   }
-  if (plan.family == Family::own_clock) writer.add(Kind::delete_early, many / 2);
+  if (plan.family == Family::own_clock) writer.add(Kind::delete_early, many);
   for (const Kind kind : {Kind::wipe, Kind::step, Kind::delete_early}) writer.add_company(kind);
   if (random.chance(0.02)) writer.add(Kind::end, 1);
   if (!character.loses_data) {
@@ -209,6 +210,9 @@ Plan draw_plan(std::uint64_t seed, const PlanOptions& options) {
   plan.tick = random.between(Duration::zero(), lease / 10);
   plan.refusals = random.chance(0.5) ? random.unit() * 0.08 : 0;
   plan.network = draw_network(lease, random);
+  plan.loses_data = character.loses_data;
+  plan.adversary = random.chance(0.6);
+  if (character.steps && random.chance(0.5)) plan.network.tail = 0.3;
   plan.calm_from = std::max(plan.length - lease * 12, plan.length * 2 / 5);
   draw_faults(plan, character, random);
   return plan;

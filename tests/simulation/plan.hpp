@@ -42,6 +42,7 @@ struct Fault {
     wipe,
     step,
     delete_early,
+    hint,  // a wake-up without a reason
     end,
   };
   Real at{};
@@ -62,6 +63,8 @@ struct Plan {
   Duration tick{};
   double refusals = 0;  // how often the server refuses a request that it could serve
   NetworkPlan network;
+  bool loses_data = false;
+  bool adversary = false;  // some faults wait for the worst moment
   std::vector<Fault> faults;
   Real calm_from{};  // from here on nothing goes wrong any more, and somebody has to lead
   Real length{};

@@ -127,10 +127,14 @@ void World::happen(const Arrival& event) {
   if (const auto* campaign = std::get_if<CampaignRequest>(&event.request)) {
     attempt = campaign->attempt;
     check_load();
-    reply = core::CampaignDone{event.op, executes ? store_->campaign(*campaign, now_)
-                                                  : not_executed<CampaignAnswer>(down)};
+    auto answered =
+        executes ? store_->campaign(*campaign, now_) : not_executed<CampaignAnswer>(down);
+    if (const auto* granted = std::get_if<Granted>(&answered)) after_grant(*campaign, *granted);
+    reply = core::CampaignDone{event.op, std::move(answered)};
   } else if (const auto* renew = std::get_if<RenewRequest>(&event.request)) {
     attempt = renew->attempt;
+    processes_[event.caller.process].last_renewal = event;
+    if (executes) after_renewal();
     reply = core::RenewDone{
         event.op, executes ? store_->renew(*renew, now_) : not_executed<RenewAnswer>(down)};
   } else {
@@ -140,6 +144,7 @@ void World::happen(const Arrival& event) {
     reply = core::ResignDone{event.op,
                              executes ? store_->resign(resign, now_) : not_executed<Answer>(down)};
     ResignGuard::executed(attempt, before, store_->holder(), verdict_);
+    if (before == attempt && store_->holder() != before) after_resign(event);
   }
   answer(event, store_->counted_from(attempt), std::move(reply));
   deliver_pushes();

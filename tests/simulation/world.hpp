@@ -25,6 +25,11 @@ namespace conclave::sim {
 
 struct KeepAlive {};
 struct ObserveRequest {};
+struct Arrival {  // a request at the server
+  Caller caller;
+  core::OpId op;
+  std::variant<CampaignRequest, RenewRequest, ResignRequest, KeepAlive, ObserveRequest> request;
+};
 
 // A call of the client that has not been answered.
 struct Pending {
@@ -55,7 +60,10 @@ struct Process {
   bool has_stopped = false;
   Term work;           // the term whose work has not ended
   Instant lease_over;  // a whole lease after the last confirmed renewal
-  std::set<Term> elected_terms;
+  std::set<Attempt> elected;
+  std::optional<Arrival> last_renewal;  // for the adversary to send again
+  std::optional<Pushed> latest_news;    // of a record, and the one before it: likewise
+  std::optional<Pushed> older_news;
   Story story;
   GiveBack give_back;
 };
@@ -74,11 +82,6 @@ class World {
   struct WakeUp {
     std::uint32_t process;
     std::uint64_t token;
-  };
-  struct Arrival {  // a request at the server
-    Caller caller;
-    core::OpId op;
-    std::variant<CampaignRequest, RenewRequest, ResignRequest, KeepAlive, ObserveRequest> request;
   };
   struct Delivery {  // an answer at its process
     Caller caller;
@@ -105,6 +108,9 @@ class World {
     std::uint32_t process;
   };
   struct CalmBegins {};
+  struct Ambush {
+    Fault fault;
+  };
   struct GivenUp {
     std::uint32_t process;
     std::uint32_t incarnation;
@@ -114,8 +120,9 @@ class World {
     std::uint32_t process;
     std::uint32_t incarnation;
   };
-  using Event = std::variant<WakeUp, Arrival, Delivery, ToProcess, PushDelivery, Write,
-                             FaultStrikes, ServerWorks, Launch, CalmBegins, KeepAliveDue, GivenUp>;
+  using Event =
+      std::variant<WakeUp, Arrival, Delivery, ToProcess, PushDelivery, Write, FaultStrikes,
+                   ServerWorks, Launch, CalmBegins, KeepAliveDue, GivenUp, Ambush>;
 
   void happen(const WakeUp& event);
   void happen(const Arrival& event);
@@ -129,6 +136,7 @@ class World {
   void happen(const CalmBegins&);
   void happen(const KeepAliveDue& event);
   void happen(const GivenUp& event);
+  void happen(const Ambush& event);
 
   // ---- processes (world_process.cpp)
   void launch(Process& process);
@@ -154,6 +162,15 @@ class World {
   [[nodiscard]] bool leads(const Process& process) const;
   [[nodiscard]] bool defer_while_paused(std::uint32_t process, const Event& event);
   void new_session(Process& process);
+
+  // ---- the adversary (world_adversary.cpp)
+  void after_grant(const CampaignRequest& request, const Granted& granted);
+  void after_resign(const Arrival& resign);
+  void after_renewal();
+  void after_loss(Real at);
+  void after_step();
+  void hint(const Process& process, Real at);
+  void strike_soon(Duration earliest, Duration latest, Fault fault);
 
   // ---- network and faults (world.cpp, world_faults.cpp)
   void send(Process& process, Pending pending, Arrival arrival);

@@ -16,7 +16,8 @@ void World::strike(const Fault& fault) {
     case Kind::step:
       note("the server's clock steps");
       // Always in one direction: two opposite steps between two looks are not promised.
-      return store_->step_clock(plan_.seed % 4 != 0 ? fault.length : -fault.length);
+      store_->step_clock(plan_.seed % 4 != 0 ? fault.length : -fault.length);
+      return after_step();
     case Kind::delete_early:
       note("the record is deleted");
       store_->delete_early(now_);
@@ -54,6 +55,7 @@ void World::strike_process(const Fault& fault, Process& process) {
       return events_.push(now_ + fault.length, Launch{process.index});
     case Kind::stop: ask(core::Stop{}); return back(core::Start{});
     case Kind::resign: return ask(core::ResignAsked{});
+    case Kind::hint: return ask(core::Observed{YourTurn{}});
     case Kind::unhealthy: ask(core::HealthChanged{false}); return back(core::HealthChanged{true});
     default:
       note(process.id + " is cut off");
@@ -82,6 +84,7 @@ void World::outage(const Fault& fault) {
                                                                     ? "old data"
                                                                     : "nothing"));
   store_->restart(loss, server_down_until_);
+  if (loss != DataLoss::none) after_loss(server_down_until_);
 }
 
 // Data that vanish under a running server. Not promised to a newcomer, who cannot know what was
@@ -94,6 +97,7 @@ void World::wipe() {
   if (!all_have_seen_terms) return;
   note("the store is wiped");
   store_->wipe();
+  after_loss(now_);
   no_newcomers_until_ = now_ + plan_.lease * 5 / 4;
 }
 

@@ -29,7 +29,7 @@ void World::launch(Process& process) {
   process.healthy = true;
   process.has_stopped = false;
   process.work = Term{};
-  process.elected_terms.clear();
+  process.elected.clear();
   process.story = Story(process.id);
   process.give_back = GiveBack{};
   new_session(process);
@@ -147,7 +147,9 @@ void World::happen(const PushDelivery& event) {
     new_session(process);
   }
   step(process, core::Observed{event.push.what});
-  if (std::holds_alternative<Record>(event.push.what)) process.story.turn_passed();
+  if (!std::holds_alternative<Record>(event.push.what)) return;
+  process.story.turn_passed();
+  process.older_news = std::exchange(process.latest_news, event.push);
 }
 
 // Followers keep their session alive without being asked to.
@@ -225,7 +227,7 @@ void World::carry_out(Process& process, const core::DoRenew& call, const core::I
 }
 
 void World::carry_out(Process& process, const core::DoResign& call, const core::Input&) {
-  const bool valid_once = call.term && process.elected_terms.contains(*call.term);
+  const bool valid_once = process.elected.contains(call.attempt);
   const bool work_goes_on = call.term && process.work == *call.term;
   const bool leads_it = leads(process) && process.machine->status().term == call.term;
   const bool over = !leads_it && (!work_goes_on || process.clock.at(now_) >= process.lease_over);
@@ -270,7 +272,7 @@ void World::carry_out(Process& process, const core::Elected& news, const core::I
   const Instant now = process.clock.at(now_);
   process.story.elected(news, now, verdict_);
   growing_terms_.elected(news.term, verdict_);
-  process.elected_terms.insert(news.term);
+  process.elected.insert(process.machine->status().attempt);
   process.work = news.term;
   check_hold(process, news.deadline);
   process.lease_over = news.deadline + process.plan->timing.lease / 5;

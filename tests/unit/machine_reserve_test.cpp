@@ -83,8 +83,7 @@ TEST(Reservation, ThatIsRipeButAboutToEndWaitsForARenewal) {
   EXPECT_EQ(rig.tick(at(2002ms)), "");
   EXPECT_EQ(rig.state(), "reserved (ripe)");
   EXPECT_FALSE(rig.machine().leads_at(at(2002ms)));
-  EXPECT_EQ(rig.renew(at(2010ms), Renewed{at(1s)}),
-            "renew #4 term 7");
+  EXPECT_EQ(rig.renew(at(2010ms), Renewed{at(1s)}), "renew #4 term 7");
   EXPECT_EQ(rig.renew(at(2020ms), Renewed{at(2010ms)}),
             "elected term 7 until 4.41s; leader changed to me term 7");
 }

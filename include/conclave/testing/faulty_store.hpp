@@ -53,7 +53,8 @@ struct Fault {
   [[nodiscard]] static Fault hang() { return {Kind::hang, {}, {}}; }
 };
 
-// How often each fault happens by itself, from 0 to 1; together at most 1.
+// How often each fault happens by itself, from 0 to 1; together at most 1. Anything else, and a
+// negative delay, throws std::invalid_argument.
 struct Odds {
   double lose_request = 0;
   double lose_reply = 0;

@@ -1,8 +1,33 @@
 #include <conclave/testing/faulty_store.hpp>
 
+#include <stdexcept>
+
 #include "stores/faulty/state.hpp"
 
 namespace conclave::testing {
+namespace {
+
+void refuse_nonsense(const Odds& odds) {
+  const double all[] = {odds.lose_request, odds.lose_reply, odds.delay_request,   odds.delay_reply,
+                        odds.duplicate,    odds.unknown,    odds.drop_observation};
+  double sum = 0;
+  for (const double each : all) {
+    if (!(each >= 0 && each <= 1)) {
+      throw std::invalid_argument("each of the Odds is a number from 0 to 1: one of them is " +
+                                  std::to_string(each));
+    }
+    sum += each;
+  }
+  if (sum - odds.drop_observation > 1) {
+    throw std::invalid_argument("the Odds of one call are together at most 1: they are " +
+                                std::to_string(sum - odds.drop_observation));
+  }
+  if (odds.longest_delay < Duration::zero()) {
+    throw std::invalid_argument("Odds::longest_delay is negative: give it a length of time");
+  }
+}
+
+}  // namespace
 namespace {
 
 Error given_up() {
@@ -22,12 +47,25 @@ auto unnumbered(std::function<void(std::size_t, Answered)> done) {
 
 }  // namespace
 
-FaultyStore::FaultyStore(std::shared_ptr<Store> inside)
-    : state_(std::make_shared<State>(std::move(inside))) {}
+FaultyStore::FaultyStore(std::shared_ptr<Store> inside) {
+  if (inside == nullptr)
+    throw std::invalid_argument("FaultyStore needs a store to wrap: it is null");
+  state_ = std::make_shared<State>(std::move(inside));
+}
 FaultyStore::~FaultyStore() = default;
 
-void FaultyStore::next(Verb verb, Fault fault) { state_->script.next(verb, std::move(fault)); }
-void FaultyStore::randomly(std::uint64_t seed, Odds odds) { state_->script.randomly(seed, odds); }
+void FaultyStore::next(Verb verb, Fault fault) {
+  if (fault.delay < Duration::zero()) {
+    throw std::invalid_argument("Fault::delay is negative: nothing happens before it is asked for");
+  }
+  state_->script.next(verb, std::move(fault));
+}
+
+void FaultyStore::randomly(std::uint64_t seed, Odds odds) {
+  refuse_nonsense(odds);
+  state_->script.randomly(seed, odds);
+}
+
 void FaultyStore::partition() { state_->script.change(Weather::partitioned); }
 void FaultyStore::freeze() { state_->script.change(Weather::frozen); }
 std::uint64_t FaultyStore::count(Verb verb) const { return state_->script.count(verb); }

@@ -1,10 +1,9 @@
 #include "stores/memory/election.hpp"
 
+#include <limits>
+
 namespace conclave::memory {
 namespace {
-
-// The candidates' own stagger: the r-th in line comes (r - 1) times this after a vacancy.
-constexpr Duration head_start = std::chrono::milliseconds{20};
 
 ServerTime server_time(Instant instant) { return ServerTime{instant.time_since_epoch()}; }
 
@@ -19,6 +18,12 @@ CampaignAnswer Election::campaign(const Bid& bid, Duration lease, Moment moment,
     return Refused{refusal(ErrorCode::election_ended, "the election \"" + bid.election +
                                                           "\" was ended: remove it to begin anew")};
   }
+  if (std::max(last_term_, bid.highest_term_seen).value ==
+      std::numeric_limits<std::uint64_t>::max()) {
+    return Refused{
+        refusal(ErrorCode::invalid_argument,
+                "highest_term_seen is the greatest number there is: no term is above it")};
+  }
   const bool known = entry_ && entry_->record.term >= bid.highest_term_seen;
   if (known && entry_->record.attempt == bid.attempt) {
     if (entry_->state == State::held) return grant_again(moment, news);
@@ -27,8 +32,7 @@ CampaignAnswer Election::campaign(const Bid& bid, Duration lease, Moment moment,
   }
   queue_.drop_silent(entry_ ? entry_->record.lease : Duration::zero(), moment.now);
   const std::optional<Vacancy> found = vacancy(bid, moment.now);
-  const bool waits =
-      !found || hold_back(queue_.before(bid.candidate), moment.now) > Duration::zero();
+  const bool waits = !found || hold_back(queue_.before(bid.attempt), moment.now) > Duration::zero();
   if (waits) return stand(bid, lease, moment.now);
   return grant(bid, lease, *found, moment, news);
 }
@@ -51,13 +55,13 @@ std::optional<Vacancy> Election::vacancy(const Bid& bid, Instant now) const {
 // needs no such order: whoever has the evidence has waited for it.
 Duration Election::hold_back(std::uint32_t before, Instant now) const {
   if (!entry_ || entry_->state == State::held) return Duration::zero();
-  const Duration turn = std::min(before * head_start, entry_->record.lease);
+  const Duration turn = std::min(before * wake_stagger, entry_->record.lease);
   return std::max(entry_->vacated + turn - now, Duration::zero());
 }
 
 std::optional<Duration> Election::held_back(const Bid& bid, Instant now) const {
   if (!entry_ || entry_->state == State::held || !queue_.has(bid.attempt)) return std::nullopt;
-  return hold_back(queue_.before(bid.candidate), now);
+  return hold_back(queue_.before(bid.attempt), now);
 }
 
 Held Election::stand(const Bid& bid, Duration lease, Instant now) {
@@ -122,7 +126,7 @@ RenewAnswer Election::renew(const Renewal& renewal, Moment moment, News& news) {
 }
 
 Answer Election::resign(const Resignation& resignation, Moment moment, News& news) {
-  const bool was_first = queue_.first() != nullptr && queue_.before(resignation.candidate) == 0;
+  const bool was_first = queue_.first() != nullptr && queue_.before(resignation.attempt) == 0;
   if (queue_.leave(resignation.attempt)) {
     // The next one takes over the turn of one that leaves while the place is free.
     const bool vacant = entry_ && entry_->state != State::held;

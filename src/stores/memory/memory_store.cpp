@@ -4,6 +4,8 @@
 #include <map>
 #include <stdexcept>
 
+#include <conclave/names.hpp>
+
 #include "stores/memory/space.hpp"
 
 namespace conclave {
@@ -42,6 +44,10 @@ class MemoryStore final : public Store {
   Executor& executor() noexcept override { return options_.executor; }
 
   Operation campaign(Bid bid, std::function<void(CampaignAnswer)> done) override {
+    auto error = check_election_name(bid.election);
+    if (!error) error = check_candidate_id(bid.candidate);
+    if (!error) error = check_metadata(bid.metadata);
+    if (error) return refuse(std::move(done), *std::move(error));
     return carry_out(bid.election, std::move(done),
                      [&](Election& election, Moment moment, News& news) -> CampaignAnswer {
                        auto answer = election.campaign(bid, options_.lease, moment, news);
@@ -82,6 +88,7 @@ class MemoryStore final : public Store {
   }
 
   Operation inspect(std::string election, std::function<void(InspectAnswer)> done) override {
+    if (auto error = check_election_name(election)) return refuse(std::move(done), *error);
     return carry_out(election, std::move(done),
                      [](Election& place, Moment moment, News&) -> InspectAnswer {
                        return place.inspect(moment.now);
@@ -89,11 +96,13 @@ class MemoryStore final : public Store {
   }
 
   Operation end(std::string election, std::function<void(Answer)> done) override {
+    if (auto error = check_election_name(election)) return refuse(std::move(done), *error);
     return carry_out(election, std::move(done),
                      [](Election& place, Moment, News& news) { return place.end(news); });
   }
 
   Operation remove(std::string election, std::function<void(Answer)> done) override {
+    if (auto error = check_election_name(election)) return refuse(std::move(done), *error);
     return carry_out(election, std::move(done),
                      [](Election& place, Moment moment, News&) { return place.remove(moment); });
   }
@@ -128,6 +137,12 @@ class MemoryStore final : public Store {
     News news;
     reply(std::move(done), act(space_->at(election), space_->moment(sent), news));
     space_->publish(election, std::move(news));
+    return next_operation();
+  }
+
+  template <typename Done>
+  Operation refuse(Done done, Error error) {
+    reply(std::move(done), Refused{std::move(error)});
     return next_operation();
   }
 
@@ -166,8 +181,10 @@ class MemoryStore final : public Store {
 std::shared_ptr<Store> make_memory_store(std::shared_ptr<MemorySpace> space,
                                          MemoryOptions options) {
   assert(space != nullptr);
-  if (options.lease <= Duration::zero()) {
-    throw std::invalid_argument("lease must be longer than zero: 3 s is usual");
+  TimingOptions timing;
+  timing.lease = options.lease;
+  if (const auto refused = resolve_timing(timing); !refused) {
+    throw std::invalid_argument(refused.error().message);
   }
   return std::make_shared<MemoryStore>(std::move(space), options);
 }

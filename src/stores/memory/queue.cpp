@@ -3,7 +3,7 @@
 namespace conclave::memory {
 
 std::uint32_t Queue::stand(const Bid& bid, Duration lease, Instant now) {
-  const std::uint32_t place = before(bid.candidate) + 1;
+  const std::uint32_t place = before(bid.attempt) + 1;
   if (place > bids_.size()) bids_.emplace_back();
   bids_[place - 1] = {bid.candidate, bid.metadata, bid.attempt, now, lease, place};
   return place;
@@ -24,9 +24,9 @@ void Queue::drop_silent(Duration lease, Instant now) {
   });
 }
 
-std::uint32_t Queue::before(const std::string& candidate) const {
+std::uint32_t Queue::before(const Attempt& attempt) const {
   const auto found = std::find_if(bids_.begin(), bids_.end(),
-                                  [&](const Entry& each) { return each.candidate == candidate; });
+                                  [&](const Entry& each) { return each.attempt == attempt; });
   return static_cast<std::uint32_t>(found - bids_.begin());
 }
 

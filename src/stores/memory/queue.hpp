@@ -23,7 +23,7 @@ class Queue {
   void drop_silent(Duration lease, Instant now);
 
   // How many stand before that candidate; all of them when it does not stand itself.
-  [[nodiscard]] std::uint32_t before(const std::string& candidate) const;
+  [[nodiscard]] std::uint32_t before(const Attempt& attempt) const;
 
   [[nodiscard]] const std::string* first() const {
     return bids_.empty() ? nullptr : &bids_.front().candidate;
