@@ -135,6 +135,24 @@ TEST_P(Contract, T11_EndingOrRemovingAMissingElectionIsHarmless) {
   EXPECT_FALSE(found.last_term.exists());
 }
 
+TEST_P(Contract, P12_NamesThatCannotBeKeptAreRefusedWithASentence) {
+  const auto store = connect();
+  const std::string bad[] = {"", std::string(10'000, 'x'), std::string("a\0b", 3), "\xff\xfe"};
+  for (const std::string& name : bad) {
+    Bid bad_election = bid("a", 1);
+    bad_election.election = name;
+    Bid bad_candidate = bid("a", 1);
+    bad_candidate.candidate = name;
+    for (const Bid& each : {bad_election, bad_candidate}) {
+      const CampaignAnswer answer = campaign(*store, each);
+      const auto* refused = std::get_if<Refused>(&answer);
+      ASSERT_NE(refused, nullptr);
+      EXPECT_EQ(refused->error.code, ErrorCode::invalid_argument);
+      EXPECT_NE(refused->error.message.find(':'), std::string::npos) << refused->error.message;
+    }
+  }
+}
+
 TEST_P(Contract, P12_NamesOfAnyKindNeverMeet) {
   const auto store = connect();
   const std::vector<std::string> names = {"a",

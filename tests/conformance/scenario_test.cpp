@@ -57,6 +57,42 @@ TEST_P(Scenario, T06_AGracefulStopHandsOverToExactlyOne) {
   EXPECT_EQ(first->last<core::Lost>()->reason, LossReason::stopped);
 }
 
+TEST_P(Scenario, T14_AfterATermLimitTheOtherLeadsAndTheExLeaderSitsOutItsTurn) {
+  const Member first = join("a");
+  ASSERT_TRUE(until_leads(first));
+  const Member second = join("b");
+  first->reach_term_limit(first->term());
+  ASSERT_TRUE(until_leads(second));
+  EXPECT_EQ(first->last<core::Lost>()->reason, LossReason::term_limit);
+  second->reach_term_limit(second->term());
+  ASSERT_TRUE(until_leads(first));
+  EXPECT_EQ(leaders(), (Names{"a", "b", "a"}));
+}
+
+TEST_P(Scenario, T14_AloneTheExLeaderLeadsAgainAfterTheCoolDown) {
+  const Member member = join("a");
+  ASSERT_TRUE(until_leads(member));
+  const Term before = member->term();
+  member->reach_term_limit(before);
+  ASSERT_TRUE(run_until([&] { return member->count<core::Lost>() == 1; }));
+  const Instant lost = fixture().now();
+  ASSERT_TRUE(until_leads(member));
+  EXPECT_GT(member->term(), before);
+  EXPECT_GE(fixture().now() - lost, lease()) << "the cool-down is one lease";
+}
+
+TEST_P(Scenario, R05_ALimitThatFiresLateDoesNotEndTheNextTerm) {
+  const Member member = join("a");
+  ASSERT_TRUE(until_leads(member));
+  const Term before = member->term();
+  member->resign();
+  ASSERT_TRUE(run_until([&] { return member->count<core::Elected>() == 2; }));
+  member->reach_term_limit(before);
+  run_for(lease());
+  EXPECT_TRUE(member->leads());
+  EXPECT_EQ(member->count<core::Lost>(), 1U);
+}
+
 TEST_P(Scenario, T07_ACrashedLeaderIsReplaced) {
   Member first = join("a");
   ASSERT_TRUE(until_leads(first));

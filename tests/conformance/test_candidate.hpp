@@ -35,6 +35,7 @@ class TestCandidate {
   void start() { give(core::Start{}); }
   void stop() { give(core::Stop{}); }
   void resign() { give(core::ResignAsked{}); }
+  void reach_term_limit(Term armed_for) { give(core::TermLimitDue{armed_for}); }
   void end_work() { give(core::WorkEnded{last<core::Stopping>().value().term}); }
 
   // As SIGSTOP and SIGCONT: the candidate does nothing, but its clock goes on.

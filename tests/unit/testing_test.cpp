@@ -326,5 +326,28 @@ TEST_F(FaultyStoreTest, TheSameSeedGivesTheSameFaults) {
   EXPECT_TRUE(answered<Granted>(1));
 }
 
+TEST(FaultyStoreInput, NonsenseIsRefusedWithASentence) {
+  ManualClock clock;
+  ManualExecutor executor(clock);
+  FaultyStore store(make_memory_store(make_memory_space(), {.clock = clock, .executor = executor}));
+  EXPECT_THROW(FaultyStore(nullptr), std::invalid_argument);
+  EXPECT_THROW(store.randomly(1, Odds{.lose_request = 2}), std::invalid_argument);
+  EXPECT_THROW(store.randomly(1, Odds{.lose_request = -1}), std::invalid_argument);
+  EXPECT_THROW(store.randomly(1, Odds{.lose_request = 0.6, .lose_reply = 0.6}),
+               std::invalid_argument);
+  EXPECT_THROW(store.next(Verb::renew, Fault::delay_reply(std::chrono::seconds{-1})),
+               std::invalid_argument);
+}
+
+TEST(MemoryStoreInput, ALeaseOutOfItsRangeIsRefusedWithASentence) {
+  ManualClock clock;
+  ManualExecutor executor(clock);
+  for (const Duration lease : {Duration::zero(), Duration{-1}, Duration::max()}) {
+    EXPECT_THROW(static_cast<void>(make_memory_store(
+                     make_memory_space(), {.lease = lease, .clock = clock, .executor = executor})),
+                 std::invalid_argument);
+  }
+}
+
 }  // namespace
 }  // namespace conclave::testing
