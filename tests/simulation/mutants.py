@@ -21,11 +21,17 @@ PARTS = ("include", "src/base", "src/core", "tests/simulation")
 class Workshop:
     """A copy of the sources with a build of its own, so that only what a mutant touches is rebuilt."""
 
-    def __init__(self, source, folder):
+    def __init__(self, folder):
         self.folder = folder
+
+    def fill(self, source):
         for part in PARTS:
-            shutil.copytree(source / part, folder / part)
+            shutil.copytree(source / part, self.folder / part)
         self.write_build_file()
+
+    def copy_to(self, folder):
+        shutil.copytree(self.folder, folder)  # with all that is built, and its times
+        return Workshop(folder)
 
     def write_build_file(self):
         compiler = os.environ.get("CXX", "g++")
@@ -48,8 +54,8 @@ class Workshop:
         lines.append("build sim: link " + " ".join(f"{path}.o" for path in sources))
         (self.folder / "build.ninja").write_text("\n".join(lines) + "\n")
 
-    def build(self):
-        done = subprocess.run(["ninja", "-j1"], cwd=self.folder, capture_output=True, text=True)
+    def build(self, jobs=1):
+        done = subprocess.run(["ninja", f"-j{jobs}"], cwd=self.folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError("does not build:\n" + done.stdout[-3000:])
 
@@ -99,9 +105,15 @@ def main():
     print(f"building core and simulator, then {len(mutants)} mutants", flush=True)
     failures = 0
     with tempfile.TemporaryDirectory(prefix="conclave-mutants-") as folder:
+        first = Workshop(pathlib.Path(folder) / "0")
+        first.fill(arguments.source)
+        first.build(arguments.jobs)
+        if first.simulate(500) is not None:
+            sys.exit("the sources break a rule without any mutant in them")
         workshops = queue.SimpleQueue()
-        for number in range(arguments.jobs):
-            workshops.put(Workshop(arguments.source, pathlib.Path(folder) / str(number)))
+        workshops.put(first)
+        for number in range(1, arguments.jobs):
+            workshops.put(first.copy_to(pathlib.Path(folder) / str(number)))
 
         def examine(mutant):
             workshop = workshops.get()
@@ -109,15 +121,6 @@ def main():
                 return workshop.try_mutant(mutant, arguments.seeds)
             finally:
                 workshops.put(workshop)
-
-        def healthy(workshop):
-            workshop.build()
-            return workshop.simulate(500)
-
-        first = workshops.get()
-        if healthy(first) is not None:
-            sys.exit("the sources break a rule without any mutant in them")
-        workshops.put(first)
 
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             results = [(mutant, pool.submit(examine, mutant)) for mutant in mutants]
