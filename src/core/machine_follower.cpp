@@ -6,6 +6,7 @@
 #include "core/takeover.hpp"
 
 namespace conclave::core {
+
 // Goes on as a candidate, in the way that the present circumstances allow.
 void Machine::stand(Instant now) {
   if (stop_asked_ || ended_) return finish();
@@ -29,8 +30,8 @@ void Machine::send_campaign(Instant now) {
 void Machine::answered(const Granted& granted, Instant now) {
   role_known_ = true;
   if (std::get<Bidding>(state_).session_lost) {
-    state_ =
-        Retrying{now};  // with the same attempt: the store knows whether the grant still stands
+    // Whether the grant still stands only the store knows: the same attempt again.
+    state_ = Retrying{now};
     return;
   }
   if (granted.term <= highest_term_seen_) {
