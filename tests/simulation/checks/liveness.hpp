@@ -12,12 +12,17 @@ class Liveness {
   void disturbed(Real until) {
     if (until > quiet_since_) quiet_since_ = until;
   }
-  void led_until(Real until) { led_until_ = until; }
+  void led_until(Real until) {
+    led_until_ = until;
+    worst_rank_ = 0;
+  }
 
   void check(Real now, std::uint32_t rank, Duration lease, Verdict& verdict) {
     if (!verdict.is_clean()) return;
     const Real since = led_until_ > quiet_since_ ? led_until_ : quiet_since_;
-    const Duration allowed = (rank + 1) * lease * 23 / 20 + 3 * lease;
+    // Who is first now may have been told a later place when it last looked.
+    if (rank > worst_rank_) worst_rank_ = rank;
+    const Duration allowed = (worst_rank_ + 1) * lease * 23 / 20 + 3 * lease;
     if (now - since > allowed) {
       verdict.broken("with a healthy store somebody leads",
                      "nobody for " + std::to_string((now - since).count() / 1'000'000) +
@@ -28,6 +33,7 @@ class Liveness {
  private:
   Real quiet_since_{};
   Real led_until_{};
+  std::uint32_t worst_rank_ = 0;
 };
 
 }  // namespace conclave::sim
