@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "core/invariants.hpp"
 
@@ -17,14 +18,13 @@ bool timed_out(const InFlight& call, Duration limit, Instant now) {
 Machine::Machine(Settings settings, const std::array<std::uint64_t, 4>& seed)
     : settings_(std::move(settings)), random_(seed) {}
 
-const Outputs& Machine::step(Instant now, const Input& input) {
-  out_.clear();
+Outputs Machine::step(Instant now, const Input& input) {
   // Deadlines first: whatever arrives after one arrives too late.
   pass_deadlines(now);
   std::visit([&](const auto& each) { on(each, now); }, input);
   advance(now);
   assert(!broken_invariant(*this, now));
-  return out_;
+  return std::exchange(out_, {});
 }
 
 bool Machine::pass_deadlines(Instant now) {
@@ -34,7 +34,7 @@ bool Machine::pass_deadlines(Instant now) {
     expire(now);
     return true;
   }
-  if (std::holds_alternative<Leading>(state_) && now >= held->deadline - settings_.timing.grace) {
+  if (std::holds_alternative<Leading>(state_) && now >= held->deadline - settings_.timing->grace) {
     drain(LossReason::lease_expired, now);
     return true;
   }
@@ -45,7 +45,7 @@ bool Machine::pass_deadlines(Instant now) {
 }
 
 void Machine::advance(Instant now) {
-  const Duration limit = settings_.timing.request_timeout;
+  const Duration limit = settings_.timing->request_timeout;
   bool changed = true;
   while (changed) {
     releases_.advance(now, limit, next_op_, out_);
@@ -55,7 +55,7 @@ void Machine::advance(Instant now) {
 }
 
 bool Machine::advance(Bidding& bidding, Instant now) {
-  if (timed_out(bidding.campaign, settings_.timing.request_timeout, now)) {
+  if (timed_out(bidding.campaign, settings_.timing->request_timeout, now)) {
     bidding.campaign.cancelled = true;
     out_.emplace_back(DoCancel{bidding.campaign.op});
   }
@@ -88,7 +88,7 @@ bool Machine::advance(Reserved& reserved, Instant now) {
   // renewal that was asked for after the wait shows that it was not.
   const bool confirmed = !reserved.waits || held.asked >= reserved.valid_from;
   // A term that would have to stop at once is not begun; a renewal may still bring it to life.
-  if (reserved.ripe && confirmed && now < held.deadline - settings_.timing.grace) {
+  if (reserved.ripe && confirmed && now < held.deadline - settings_.timing->grace) {
     elect();
     return true;
   }
@@ -182,7 +182,7 @@ void Machine::on(const RenewDone& done, Instant now) {
 }
 
 void Machine::on(const ResignDone& done, Instant now) {
-  releases_.answered(done.op, done.answer, now, settings_.timing.lease, random_);
+  releases_.answered(done.op, done.answer, now, settings_.timing->lease, random_);
 }
 
 void Machine::on(const Observed& event, Instant now) {
@@ -303,7 +303,7 @@ void earlier(std::optional<Instant>& best, const InFlight& call, Duration limit)
 }  // namespace
 
 std::optional<Instant> Machine::next_wakeup() const noexcept {
-  const Timing& timing = settings_.timing;
+  const Timing& timing = *settings_.timing;
   std::optional<Instant> next = releases_.next_wakeup(timing.request_timeout);
   if (const auto* bidding = std::get_if<Bidding>(&state_)) {
     earlier(next, bidding->campaign, timing.request_timeout);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -20,9 +21,30 @@
 
 namespace conclave::core {
 
+// The instants at which renewals are due: every `step` from `phase` on. All candidates of one store
+// object have the same, so that their renewals travel together; each object has another phase, so
+// that a fleet does not march in step. Without a step every candidate has its own instants.
+struct RenewalGrid {
+  Duration step{};
+  Duration phase{};
+
+  // The last one that is not after `at`.
+  [[nodiscard]] constexpr Instant before(Instant at) const noexcept {
+    if (step <= Duration::zero()) return at;
+    const Duration past = (at.time_since_epoch() - phase) % step;
+    return at - (past < Duration::zero() ? past + step : past);
+  }
+};
+
 struct Settings {
-  std::string candidate;  // the id
-  Timing timing;
+  Settings(std::string id, std::shared_ptr<const Timing> times, RenewalGrid renewals = {})
+      : candidate(std::move(id)), timing(std::move(times)), grid(renewals) {}
+  Settings(std::string id, Timing times, RenewalGrid renewals = {})
+      : Settings(std::move(id), std::make_shared<const Timing>(std::move(times)), renewals) {}
+
+  std::string candidate;                 // the id
+  std::shared_ptr<const Timing> timing;  // shared: there may be many thousands of candidates
+  RenewalGrid grid;
 };
 
 // What a person would want to know, as of the last step.
@@ -43,8 +65,8 @@ class Machine {
  public:
   Machine(Settings settings, const std::array<std::uint64_t, 4>& seed);
 
-  // Takes one input at one instant. What is returned lives until the next step.
-  const Outputs& step(Instant now, const Input& input);
+  // Takes one input at one instant.
+  [[nodiscard]] Outputs step(Instant now, const Input& input);
 
   // When to step with a Tick if nothing else happens; nothing means: not before the next input.
   [[nodiscard]] std::optional<Instant> next_wakeup() const noexcept;
@@ -61,7 +83,7 @@ class Machine {
 
   // For invariants.cpp and tests.
   [[nodiscard]] const State& state() const noexcept { return state_; }
-  [[nodiscard]] const Timing& timing() const noexcept { return settings_.timing; }
+  [[nodiscard]] const Timing& timing() const noexcept { return *settings_.timing; }
   [[nodiscard]] bool has_bid() const noexcept { return attempt_.has_value(); }
   [[nodiscard]] bool is_healthy() const noexcept { return healthy_; }
   [[nodiscard]] bool is_stop_asked() const noexcept { return stop_asked_; }

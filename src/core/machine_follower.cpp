@@ -55,7 +55,7 @@ void Machine::answered(const Granted& granted, Instant now) {
   held.lease = granted.lease;
   held.since = std::min(granted.since, now);
   held.deadline = held.since + hold(granted.lease);
-  held.renew_at = held.since + settings_.timing.renew_interval;
+  held.renew_at = settings_.grid.before(held.since + settings_.timing->renew_interval);
   held.asked = std::get<Bidding>(state_).campaign.sent;
   const Instant from = valid_from(granted, {now, highest_term_seen_, evidence_.lease()});
   highest_term_seen_ = granted.term;
@@ -94,14 +94,14 @@ void Machine::answered(const Refused& refused, Instant now) {
 
 void Machine::retry(Instant now) {
   failures_ += 1;
-  state_ = Retrying{now + backoff(failures_, settings_.timing.lease, random_)};
+  state_ = Retrying{now + backoff(failures_, settings_.timing->lease, random_)};
 }
 
 // The first in line looks when the record would expire, by the server's word or by its own eyes;
 // the r-th every r leases, so that a large fleet costs the store no more than a small one. What the
 // server already calls expired is everybody's business.
 Instant Machine::next_look(const Held& held, Instant now) {
-  const Duration lease = held.record ? held.record->lease : settings_.timing.lease;
+  const Duration lease = held.record ? held.record->lease : settings_.timing->lease;
   if (!held.record && held.look_again_in > Duration::zero()) return now + held.look_again_in;
   const bool judged = held.record && held.record->server_time;
   const bool seems_expired = judged && held.look_again_in <= Duration::zero();
@@ -171,7 +171,7 @@ void Machine::observed(const Vacant& vacant, Instant now) {
     if (std::holds_alternative<Resting>(state_)) return stand(now);
   }
   const Duration turn = place_ > 1 ? (place_ - 1) * wake_stagger : Duration::zero();
-  wake(now + std::min(turn, settings_.timing.lease));
+  wake(now + std::min(turn, settings_.timing->lease));
 }
 
 void Machine::observed(const YourTurn&, Instant now) { wake(now); }
@@ -210,7 +210,7 @@ void Machine::step_aside(Instant now) {
 
 void Machine::rest(Term after, Instant now) {
   // Unless another one has been seen to lead already.
-  if (highest_term_seen_ == after) cool_down_ = Resting{now + settings_.timing.cool_down, after};
+  if (highest_term_seen_ == after) cool_down_ = Resting{now + settings_.timing->cool_down, after};
   stand(now);
 }
 

@@ -31,7 +31,7 @@ void Machine::renew_when_due(Tenure& held, Instant now) {
     out_.emplace_back(DoRenew{held.renewal->op, held.term, held.attempt, valid});
     return;
   }
-  if (held.renewal->cancelled || now < held.renewal->sent + settings_.timing.request_timeout)
+  if (held.renewal->cancelled || now < held.renewal->sent + settings_.timing->request_timeout)
     return;
   held.renewal->cancelled = true;
   out_.emplace_back(DoCancel{held.renewal->op});
@@ -40,7 +40,7 @@ void Machine::renew_when_due(Tenure& held, Instant now) {
 
 void Machine::renewed(Tenure& held, const Renewed& answer, Instant now) {
   held.asked = held.renewal->sent;
-  held.renew_at = held.asked + settings_.timing.renew_interval;
+  held.renew_at = settings_.grid.before(held.asked + settings_.timing->renew_interval);
   held.renewal.reset();
   held.failures = 0;
   held.jeopardy = false;
@@ -57,7 +57,7 @@ void Machine::renewed(Tenure& held, const Renewed& answer, Instant now) {
 void Machine::not_renewed(Tenure& held, const Error& error, Instant now) {
   held.renewal.reset();
   held.failures += 1;
-  held.renew_at = now + backoff(held.failures, settings_.timing.request_timeout, random_);
+  held.renew_at = now + backoff(held.failures, settings_.timing->request_timeout, random_);
   out_.emplace_back(Failed{error});
   jeopardize(held);
 }
@@ -84,7 +84,7 @@ void Machine::elect() {
 void Machine::drain(LossReason reason, Instant now) {
   const Tenure held = std::get<Leading>(state_).tenure;
   out_.emplace_back(Stopping{held.term, reason});
-  state_ = Draining{held, reason, now + settings_.timing.drain_limit};
+  state_ = Draining{held, reason, now + settings_.timing->drain_limit};
 }
 
 void Machine::overrun(Draining& draining) {

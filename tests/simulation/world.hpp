@@ -139,6 +139,7 @@ class World {
   void happen(const Ambush& event);
 
   // ---- processes (world_process.cpp)
+  [[nodiscard]] core::RenewalGrid grid(const Process& process) const;
   void launch(Process& process);
   void step(Process& process, const core::Input& input);
   void step_with(Process& process, const core::Input& answer, const Pending& call);

@@ -22,6 +22,12 @@ std::vector<Pending>::iterator find_pending(Process& process, core::OpId op) {
 
 }  // namespace
 
+// In every other world renewals are due on a grid, as the runtime has it.
+core::RenewalGrid World::grid(const Process& process) const {
+  if (plan_.seed % 2 == 1) return {};
+  return {process.plan->timing.lease / 20, process.plan->origin};
+}
+
 void World::launch(Process& process) {
   process.incarnation += 1;
   load_.disturbed(now_);
@@ -34,7 +40,7 @@ void World::launch(Process& process) {
   process.give_back = GiveBack{};
   new_session(process);
   process.machine = std::make_unique<core::Machine>(
-      core::Settings{process.id, process.plan->timing},
+      core::Settings{process.id, process.plan->timing, grid(process)},
       std::array<std::uint64_t, 4>{random_.next(), random_.next(), random_.next(), random_.next()});
   if (plan_.family == Family::session) {
     events_.push(now_ + process.plan->timing.lease / 4,

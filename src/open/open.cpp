@@ -1,0 +1,58 @@
+#include <conclave/open.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "open/table.hpp"
+
+namespace conclave {
+namespace {
+
+std::string listed(const std::vector<std::string>& words, const char* after = "") {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word + after;
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> schemes() {
+  std::vector<std::string> all;
+  for (const net::Opener* opener : stores::openers()) all.emplace_back(opener->scheme);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOptions& options) {
+  Result<net::Url> parsed = net::parse_url(text);
+  if (!parsed) return parsed.error();
+  net::Url url = *std::move(parsed);
+  const auto openers = stores::openers();
+  const auto opener = std::find_if(openers.begin(), openers.end(), [&](const net::Opener* each) {
+    return each->scheme == url.scheme;
+  });
+  if (opener == openers.end()) {
+    return invalid_argument("no store has the scheme " + url.scheme + ": this build knows " +
+                            listed(schemes(), ":"));
+  }
+  StoreOptions merged = options;
+  if (auto lease = url.query.extract("lease"); lease && !merged.lease) {
+    const Result<Duration> value = net::parse_duration("lease", lease.mapped());
+    if (!value) return value.error();
+    merged.lease = *value;
+  }
+  Result<std::shared_ptr<Store>> store = (*opener)->open(url, merged);
+  if (store && !url.query.empty()) {
+    return invalid_argument("the store " + url.scheme + ": has no option " +
+                            url.query.begin()->first);
+  }
+  return store;
+}
+
+std::shared_ptr<Store> open(std::string_view url, const StoreOptions& options) {
+  Result<std::shared_ptr<Store>> store = try_open(url, options);
+  if (!store) throw std::invalid_argument(store.error().message);
+  return *std::move(store);
+}
+
+}  // namespace conclave
