@@ -7,6 +7,20 @@ endif()
 
 set(CONCLAVE_SOURCE_DIR "${PROJECT_SOURCE_DIR}")
 
+# Rooms that no user asks for. In a shared build they become part of the library that uses them, so
+# only one may: the runtime.
+set(CONCLAVE_INNER_ROOMS conclave_core conclave_schedule)
+
+# The library that brings open() and all the stores: conclave::conclave.
+set(CONCLAVE_UMBRELLA conclave_open)
+
+# While the first number is 0, every second one is an ABI of its own.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(CONCLAVE_ABI "0.${PROJECT_VERSION_MINOR}")
+else()
+  set(CONCLAVE_ABI "${PROJECT_VERSION_MAJOR}")
+endif()
+
 function(conclave_target name)
   get_target_property(type ${name} TYPE)
   if(type STREQUAL "INTERFACE_LIBRARY")
@@ -25,25 +39,76 @@ function(conclave_target name)
     target_compile_options(${name} PRIVATE -fsanitize=${CONCLAVE_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=all)
     target_link_options(${name} PRIVATE -fsanitize=${CONCLAVE_SANITIZE})
+    if(CONCLAVE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${name} PRIVATE -Wno-tsan)  # it does not see the fences in Asio; locks do
+    endif()
   endif()
 endfunction()
 
-# conclave_library(name FILES... USES targets...): one room. The directory src/ is its include root.
+# conclave_room(name component): conclave::<component> for who adds us as a subdirectory, and for who
+# finds us installed. ConclavePackage.cmake installs all rooms.
+function(conclave_room name component)
+  add_library(conclave::${component} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${component})
+  set_property(GLOBAL APPEND PROPERTY CONCLAVE_ROOMS ${name})
+endfunction()
+
+# A shared library shows what is marked CONCLAVE_API, and of that only what is ours: not the templates
+# of the standard library and of Boost which it happens to contain.
+function(conclave_shared name)
+  set(script "${CONCLAVE_SOURCE_DIR}/cmake/conclave.map")
+  target_link_options(${name} PRIVATE "LINKER:--version-script=${script}")
+  if(NOT CONCLAVE_SANITIZE)
+    target_link_options(${name} PRIVATE "LINKER:--no-undefined")
+  endif()
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS "${script}" DEFINE_SYMBOL ""
+    VERSION "${PROJECT_VERSION}" SOVERSION "${CONCLAVE_ABI}")
+  # They find each other where they lie. A distribution says CMAKE_SKIP_INSTALL_RPATH.
+  if(NOT DEFINED CMAKE_INSTALL_RPATH)
+    set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  endif()
+endfunction()
+
+# conclave_library(name FILES... USES targets... HIDES targets...): one room. The directory src/ is its
+# include root. Who links it gets what it USES; what it HIDES, as inner rooms always are, is its own
+# affair. Static or shared, as BUILD_SHARED_LIBS says.
 function(conclave_library name)
-  cmake_parse_arguments(arg "" "" "FILES;USES" ${ARGN})
-  add_library(${name} STATIC ${arg_FILES})
-  string(REPLACE "conclave_" "conclave::" alias ${name})
-  add_library(${alias} ALIAS ${name})
+  cmake_parse_arguments(arg "" "" "FILES;USES;HIDES" ${ARGN})
+  set(kind)
+  if(name IN_LIST CONCLAVE_INNER_ROOMS)
+    set(kind STATIC)
+  endif()
+  add_library(${name} ${kind} ${arg_FILES})
+  string(REGEX REPLACE "^conclave_" "" component ${name})
+  if(name STREQUAL CONCLAVE_UMBRELLA)
+    set(component conclave)
+    set_target_properties(${name} PROPERTIES OUTPUT_NAME conclave)
+  endif()
+  conclave_room(${name} ${component})
   target_include_directories(${name} PRIVATE "${CONCLAVE_SOURCE_DIR}/src")
-  target_link_libraries(${name} PUBLIC conclave_include ${arg_USES})
+  if(NOT name IN_LIST CONCLAVE_INNER_ROOMS)
+    foreach(inner ${CONCLAVE_INNER_ROOMS})
+      if(inner IN_LIST arg_USES)
+        list(REMOVE_ITEM arg_USES ${inner})
+        list(APPEND arg_HIDES ${inner})
+      endif()
+    endforeach()
+  endif()
+  target_link_libraries(${name} PUBLIC conclave_include ${arg_USES} PRIVATE ${arg_HIDES})
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   conclave_target(${name})
+  get_target_property(type ${name} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    conclave_shared(${name})
+  endif()
 endfunction()
 
 # conclave_test(name FILES... USES targets...): a GoogleTest program, each of its tests one of ctest's.
 function(conclave_test name)
   cmake_parse_arguments(arg "" "" "FILES;USES" ${ARGN})
+  include(GoogleTest)  # here, and by project()'s own name for our folder: another project may call this
   add_executable(${name} ${arg_FILES})
-  target_include_directories(${name} PRIVATE "${CONCLAVE_SOURCE_DIR}/src" "${CONCLAVE_SOURCE_DIR}/tests")
+  target_include_directories(${name} PRIVATE "${conclave_SOURCE_DIR}/src" "${conclave_SOURCE_DIR}/tests")
   target_link_libraries(${name} PRIVATE ${arg_USES} GTest::gtest GTest::gtest_main)
   conclave_target(${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60

@@ -22,6 +22,7 @@ enum class ErrorCode {
   corrupt,           // stored data does not make sense
   term_regressed,    // the store granted a term that is not above the highest seen
   election_ended,    // the election was ended for good
+  work_failed,       // the application's own code failed
 };
 
 constexpr std::string_view to_string(ErrorCode code) noexcept {
@@ -36,6 +37,7 @@ constexpr std::string_view to_string(ErrorCode code) noexcept {
     case ErrorCode::corrupt: return "corrupt";
     case ErrorCode::term_regressed: return "term regressed";
     case ErrorCode::election_ended: return "election ended";
+    case ErrorCode::work_failed: return "work failed";
   }
   return "unknown";
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include <conclave/export.hpp>
 #include <conclave/time.hpp>
 
 namespace conclave {
@@ -11,7 +12,7 @@ using Task = std::function<void()>;
 
 // Runs tasks one after another, never inside the call that hands them over. May be handed tasks
 // from any thread. A task must not throw.
-class Executor {
+class CONCLAVE_API Executor {
  public:
   virtual ~Executor() = default;
 

@@ -11,14 +11,15 @@
 #include <memory>
 
 #include <conclave/executor.hpp>
+#include <conclave/export.hpp>
 #include <conclave/store.hpp>
 
 namespace conclave {
 
-// Its thread blocks all signals, so that they go to the threads of the application. Destroying it
-// ends the thread; tasks that have not run by then are dropped. In a child after fork() it does
+// Its thread blocks all signals but those of its own faults: they are the application's. Destroying
+// it ends the thread; tasks that have not run by then are dropped. In a child after fork() it does
 // nothing.
-class Loop : public Executor {
+class CONCLAVE_API Loop : public Executor {
  public:
   // CLOCK_BOOTTIME: goes on while the machine is suspended, and never jumps.
   [[nodiscard]] virtual const Clock& clock() const noexcept = 0;
@@ -30,11 +31,11 @@ class Loop : public Executor {
   [[nodiscard]] virtual bool in_forked_child() const noexcept = 0;
 };
 
-[[nodiscard]] std::shared_ptr<Loop> make_loop();
+[[nodiscard]] CONCLAVE_API std::shared_ptr<Loop> make_loop();
 
 // A store together with the loop that it runs on. When the last pointer to it goes, on whichever
 // thread, the store is destroyed on the loop, which then ends.
-[[nodiscard]] std::shared_ptr<Store> keep_with_loop(std::shared_ptr<Loop> loop,
-                                                    std::shared_ptr<Store> store);
+[[nodiscard]] CONCLAVE_API std::shared_ptr<Store> keep_with_loop(std::shared_ptr<Loop> loop,
+                                                                 std::shared_ptr<Store> store);
 
 }  // namespace conclave

@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 
+#include <conclave/export.hpp>
 #include <conclave/store.hpp>
 
 namespace conclave {
@@ -33,11 +34,11 @@ namespace conclave {
 // thread; it lives as long as the last of them.
 class MemorySpace;
 
-[[nodiscard]] std::shared_ptr<MemorySpace> make_memory_space();
+[[nodiscard]] CONCLAVE_API std::shared_ptr<MemorySpace> make_memory_space();
 
 // Loses everything, as a server does that is restarted without its data. Observers stay, and are
 // told nothing. For tests.
-void wipe(MemorySpace& space);
+CONCLAVE_API void wipe(MemorySpace& space);
 
 struct MemoryOptions {
   Duration lease{std::chrono::seconds{3}};
@@ -49,7 +50,7 @@ struct MemoryOptions {
 // A store object on that space. Destroy it on its executor, or when that does not run any more:
 // nothing is called afterwards, not even for calls that were not answered yet. Throws
 // std::invalid_argument, with a sentence, when the lease is out of its range.
-[[nodiscard]] std::shared_ptr<Store> make_memory_store(std::shared_ptr<MemorySpace> space,
-                                                       MemoryOptions options);
+[[nodiscard]] CONCLAVE_API std::shared_ptr<Store> make_memory_store(
+    std::shared_ptr<MemorySpace> space, MemoryOptions options);
 
 }  // namespace conclave

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <conclave/error.hpp>
+#include <conclave/export.hpp>
 
 namespace conclave {
 
@@ -17,8 +18,8 @@ inline constexpr std::size_t max_candidate_id = 255;   // bytes
 inline constexpr std::size_t max_metadata = 4096;      // bytes; may be empty
 
 // Each gives the one sentence that says what is wrong and how to mend it, or nothing.
-[[nodiscard]] std::optional<Error> check_election_name(std::string_view name);
-[[nodiscard]] std::optional<Error> check_candidate_id(std::string_view id);
-[[nodiscard]] std::optional<Error> check_metadata(std::string_view metadata);
+[[nodiscard]] CONCLAVE_API std::optional<Error> check_election_name(std::string_view name);
+[[nodiscard]] CONCLAVE_API std::optional<Error> check_candidate_id(std::string_view id);
+[[nodiscard]] CONCLAVE_API std::optional<Error> check_metadata(std::string_view metadata);
 
 }  // namespace conclave

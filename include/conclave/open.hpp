@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include <conclave/export.hpp>
 #include <conclave/result.hpp>
 #include <conclave/store.hpp>
 
@@ -27,13 +28,17 @@ struct StoreOptions {
 };
 
 // Throws std::invalid_argument, with one sentence that names the part that is wrong and the fix.
-[[nodiscard]] std::shared_ptr<Store> open(std::string_view url, const StoreOptions& options = {});
+[[nodiscard]] CONCLAVE_API std::shared_ptr<Store> open(std::string_view url,
+                                                       const StoreOptions& options = {});
 
 // The same without exceptions.
-[[nodiscard]] Result<std::shared_ptr<Store>> try_open(std::string_view url,
-                                                      const StoreOptions& options = {});
+[[nodiscard]] CONCLAVE_API Result<std::shared_ptr<Store>> try_open(
+    std::string_view url, const StoreOptions& options = {});
+
+// The URL without its password: for logs, messages and figures.
+[[nodiscard]] CONCLAVE_API std::string public_url(std::string_view url);
 
 // The schemes that this build of the library knows.
-[[nodiscard]] std::vector<std::string> schemes();
+[[nodiscard]] CONCLAVE_API std::vector<std::string> schemes();
 
 }  // namespace conclave

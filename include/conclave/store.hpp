@@ -27,6 +27,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -34,12 +36,17 @@
 
 #include <conclave/error.hpp>
 #include <conclave/executor.hpp>
+#include <conclave/export.hpp>
 #include <conclave/role.hpp>
 #include <conclave/term.hpp>
 #include <conclave/time.hpp>
 #include <conclave/timing.hpp>
 
 namespace conclave {
+
+namespace runtime {
+class Driver;
+}
 
 // ---------------------------------------------------------------- what is stored
 
@@ -242,7 +249,7 @@ using CheckAnswer = std::variant<std::vector<Finding>, Unknown, Refused>;
 // Names a call in flight; never zero.
 using Operation = std::uint64_t;
 
-class Store {
+class CONCLAVE_API Store {
  public:
   virtual ~Store() = default;
 
@@ -280,6 +287,12 @@ class Store {
 
   // Gives a call up. Its answer still comes, unless it was an observation: that falls silent.
   virtual void cancel(Operation operation) = 0;
+
+ private:
+  // What drives the candidates of this object; the runtime makes it for the first of them.
+  friend class runtime::Driver;
+  std::mutex driver_mutex_;
+  std::weak_ptr<runtime::Driver> driver_;
 };
 
 }  // namespace conclave

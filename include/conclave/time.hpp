@@ -8,6 +8,8 @@
 
 #include <chrono>
 
+#include <conclave/export.hpp>
+
 namespace conclave {
 
 // All lengths of time. Write them with chrono literals: 3s, 250ms.
@@ -35,7 +37,7 @@ struct ServerClock {
 using ServerTime = ServerClock::time_point;
 
 // Where the time comes from. Implementations must be callable from any thread.
-class Clock {
+class CONCLAVE_API Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Instant now() const noexcept = 0;

@@ -8,8 +8,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <conclave/export.hpp>
 #include <conclave/result.hpp>
 #include <conclave/time.hpp>
 
@@ -44,8 +46,13 @@ struct TimingLimits {
 };
 
 // Completes the options. An error names the option, what is wrong with it, and what would do.
-[[nodiscard]] Result<Timing> resolve_timing(const TimingOptions& options,
-                                            const TimingLimits& limits = {});
+[[nodiscard]] CONCLAVE_API Result<Timing> resolve_timing(const TimingOptions& options,
+                                                         const TimingLimits& limits = {});
+
+// Reads "3s", "250ms", "1m30s", "1.5h"; the units are h, m, s, ms, us, ns. `name` is what the error
+// blames.
+[[nodiscard]] CONCLAVE_API Result<Duration> parse_duration(std::string_view name,
+                                                           std::string_view text);
 
 // For how long after `since` a holder of a lease may believe in it: four fifths.
 //

@@ -6,6 +6,7 @@
 // before the holder's last renewal: then too, and without waiting.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include <conclave/store.hpp>
@@ -40,12 +41,17 @@ class Evidence {
     ServerTime server_time;
   };
 
-  std::optional<Version> version_;
-  Instant first_shown_;
+  // Only while another one holds the place: most leaders have seen nobody, and there may be many.
+  struct Looks {
+    std::optional<Version> version;
+    Instant first_shown;
+    std::optional<Version> answered;  // what the latest reply showed
+    std::optional<Look> latest;       // that reply
+    std::optional<Look> predating;    // the latest reply that showed another version than it
+  };
+
+  std::unique_ptr<Looks> looks_;
   Duration lease_{};
-  std::optional<Version> answered_;  // what the latest reply showed
-  std::optional<Look> latest_;       // that reply
-  std::optional<Look> predating_;    // the latest reply that showed another version than it
 };
 
 }  // namespace conclave::core

@@ -15,16 +15,16 @@ bool timed_out(const InFlight& call, Duration limit, Instant now) {
 
 }  // namespace
 
-Machine::Machine(Settings settings, const std::array<std::uint64_t, 4>& seed)
-    : settings_(std::move(settings)), random_(seed) {}
-
 Outputs Machine::step(Instant now, const Input& input) {
+  Outputs outputs;
+  out_ = &outputs;
   // Deadlines first: whatever arrives after one arrives too late.
   pass_deadlines(now);
   std::visit([&](const auto& each) { on(each, now); }, input);
   advance(now);
   assert(!broken_invariant(*this, now));
-  return std::exchange(out_, {});
+  out_ = nullptr;
+  return outputs;
 }
 
 bool Machine::pass_deadlines(Instant now) {
@@ -34,7 +34,7 @@ bool Machine::pass_deadlines(Instant now) {
     expire(now);
     return true;
   }
-  if (std::holds_alternative<Leading>(state_) && now >= held->deadline - settings_.timing->grace) {
+  if (std::holds_alternative<Leading>(state_) && now >= held->deadline - timing().grace) {
     drain(LossReason::lease_expired, now);
     return true;
   }
@@ -45,19 +45,19 @@ bool Machine::pass_deadlines(Instant now) {
 }
 
 void Machine::advance(Instant now) {
-  const Duration limit = settings_.timing->request_timeout;
+  const Duration limit = timing().request_timeout;
   bool changed = true;
   while (changed) {
-    releases_.advance(now, limit, next_op_, out_);
+    releases_.advance(now, limit, next_op_, *out_);
     changed =
         pass_deadlines(now) || std::visit([&](auto& state) { return advance(state, now); }, state_);
   }
 }
 
 bool Machine::advance(Bidding& bidding, Instant now) {
-  if (timed_out(bidding.campaign, settings_.timing->request_timeout, now)) {
+  if (timed_out(bidding.campaign, timing().request_timeout, now)) {
     bidding.campaign.cancelled = true;
-    out_.emplace_back(DoCancel{bidding.campaign.op});
+    out_->emplace_back(DoCancel{bidding.campaign.op});
   }
   return false;
 }
@@ -88,7 +88,7 @@ bool Machine::advance(Reserved& reserved, Instant now) {
   // renewal that was asked for after the wait shows that it was not.
   const bool confirmed = !reserved.waits || held.asked >= reserved.valid_from;
   // A term that would have to stop at once is not begun; a renewal may still bring it to life.
-  if (reserved.ripe && confirmed && now < held.deadline - settings_.timing->grace) {
+  if (reserved.ripe && confirmed && now < held.deadline - timing().grace) {
     elect();
     return true;
   }
@@ -110,7 +110,7 @@ bool Machine::advance(Draining& draining, Instant now) {
 bool Machine::advance(WindingDown& winding, Instant now) {
   if (winding.limit && now >= *winding.limit) {
     winding.limit.reset();
-    out_.emplace_back(DrainOverrun{winding.term});
+    out_->emplace_back(DrainOverrun{winding.term});
   }
   if (!winding.release_at || now < *winding.release_at) return false;
   winding.release_at.reset();
@@ -121,7 +121,7 @@ bool Machine::advance(WindingDown& winding, Instant now) {
 bool Machine::advance(Stopped& stopped, Instant) {
   if (stopped.announced || !releases_.quiet()) return false;
   stopped.announced = true;
-  out_.emplace_back(HasStopped{ended_});
+  out_->emplace_back(HasStopped{ended_});
   return false;
 }
 
@@ -130,7 +130,7 @@ bool Machine::advance(Stopped& stopped, Instant) {
 void Machine::on(const Start&, Instant now) {
   const auto* stopped = std::get_if<Stopped>(&state_);
   if (!std::holds_alternative<Idle>(state_) && !(stopped != nullptr && stopped->announced)) {
-    out_.emplace_back(
+    out_->emplace_back(
         Failed{{ErrorCode::invalid_state,
                 "start() was called while the candidate runs: stop it first", false, false}});
     return;
@@ -141,10 +141,11 @@ void Machine::on(const Start&, Instant now) {
   failures_ = 0;
   cool_down_.reset();
   evidence_.clear();
-  leader_.clear();
+  leader_.reset();
+  is_own_leader_ = false;
   leader_term_ = Term{};
   observation_ = next_op_++;
-  out_.emplace_back(DoObserve{observation_});
+  out_->emplace_back(DoObserve{observation_});
   stand(now);
 }
 
@@ -182,7 +183,7 @@ void Machine::on(const RenewDone& done, Instant now) {
 }
 
 void Machine::on(const ResignDone& done, Instant now) {
-  releases_.answered(done.op, done.answer, now, settings_.timing->lease, random_);
+  releases_.answered(done.op, done.answer, now, timing().lease, *random_);
 }
 
 void Machine::on(const Observed& event, Instant now) {
@@ -273,6 +274,11 @@ Role Machine::role() const noexcept {
   return role_known_ ? Role::follower : Role::bootstrap;
 }
 
+std::string_view Machine::leader() const noexcept {
+  if (leader_) return *leader_;
+  return is_own_leader_ ? std::string_view(candidate()) : std::string_view{};
+}
+
 Status Machine::status() const noexcept {
   Status status;
   status.role = role();
@@ -285,7 +291,7 @@ Status Machine::status() const noexcept {
   }
   status.place = place_;
   status.highest_term_seen = highest_term_seen_;
-  status.leader = leader_;
+  status.leader = leader();
   status.leader_term = leader_term_;
   return status;
 }
@@ -303,7 +309,7 @@ void earlier(std::optional<Instant>& best, const InFlight& call, Duration limit)
 }  // namespace
 
 std::optional<Instant> Machine::next_wakeup() const noexcept {
-  const Timing& timing = *settings_.timing;
+  const Timing& timing = this->timing();
   std::optional<Instant> next = releases_.next_wakeup(timing.request_timeout);
   if (const auto* bidding = std::get_if<Bidding>(&state_)) {
     earlier(next, bidding->campaign, timing.request_timeout);

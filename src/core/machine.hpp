@@ -36,15 +36,20 @@ struct RenewalGrid {
   }
 };
 
-struct Settings {
-  Settings(std::string id, std::shared_ptr<const Timing> times, RenewalGrid renewals = {})
-      : candidate(std::move(id)), timing(std::move(times)), grid(renewals) {}
-  Settings(std::string id, Timing times, RenewalGrid renewals = {})
-      : Settings(std::move(id), std::make_shared<const Timing>(std::move(times)), renewals) {}
+// What many candidates have in common.
+struct Pace {
+  Timing timing;
+  RenewalGrid grid{};
+};
 
-  std::string candidate;                 // the id
-  std::shared_ptr<const Timing> timing;  // shared: there may be many thousands of candidates
-  RenewalGrid grid;
+struct Settings {
+  Settings(std::string id, std::shared_ptr<const Pace> common)
+      : candidate(std::move(id)), pace(std::move(common)) {}
+  Settings(std::string id, Timing timing, RenewalGrid grid = {})
+      : Settings(std::move(id), std::make_shared<const Pace>(Pace{std::move(timing), grid})) {}
+
+  std::string candidate;  // the id
+  std::shared_ptr<const Pace> pace;
 };
 
 // What a person would want to know, as of the last step.
@@ -63,7 +68,12 @@ struct Status {
 
 class Machine {
  public:
-  Machine(Settings settings, const std::array<std::uint64_t, 4>& seed);
+  Machine(Settings settings, const std::array<std::uint64_t, 4>& seed)
+      : Machine(std::move(settings), std::make_shared<Random>(seed)) {}
+
+  // Machines that are stepped by one thread may share one: there may be many thousands.
+  Machine(Settings settings, std::shared_ptr<Random> random)
+      : settings_(std::move(settings)), random_(std::move(random)) {}
 
   // Takes one input at one instant.
   [[nodiscard]] Outputs step(Instant now, const Input& input);
@@ -83,7 +93,10 @@ class Machine {
 
   // For invariants.cpp and tests.
   [[nodiscard]] const State& state() const noexcept { return state_; }
-  [[nodiscard]] const Timing& timing() const noexcept { return *settings_.timing; }
+  [[nodiscard]] const std::string& candidate() const noexcept { return settings_.candidate; }
+  [[nodiscard]] const Timing& timing() const noexcept { return settings_.pace->timing; }
+  [[nodiscard]] std::string_view leader() const noexcept;  // as last seen; empty for nobody
+  [[nodiscard]] OpId observation() const noexcept { return observation_; }
   [[nodiscard]] bool has_bid() const noexcept { return attempt_.has_value(); }
   [[nodiscard]] bool is_healthy() const noexcept { return healthy_; }
   [[nodiscard]] bool is_stop_asked() const noexcept { return stop_asked_; }
@@ -137,7 +150,7 @@ class Machine {
   void withdraw(Instant now);
   void step_aside(Instant now);
   void rest(Term after, Instant now);
-  void note_leader(std::string_view leader, Term term);
+  void note_leader(std::string_view who, Term term);
   void end_election(Instant now);
   void finish();
 
@@ -159,15 +172,15 @@ class Machine {
   void after_term(LossReason reason, Term term, Instant now);
 
   Settings settings_;
-  Random random_;
+  std::shared_ptr<Random> random_;
   State state_;
   Releases releases_;
   Evidence evidence_;
-  Outputs out_;
+  Outputs* out_ = nullptr;  // of the present step
 
-  std::optional<Attempt> attempt_;        // of the standing bid
-  std::optional<Attempt> spent_attempt_;  // of the bid or term before it
-  std::optional<Resting> cool_down_;      // not over yet
+  std::optional<Attempt> attempt_;    // of the standing bid
+  Attempt spent_attempt_;             // of the bid or term before it; zero: none
+  std::optional<Resting> cool_down_;  // not over yet
   Term highest_term_seen_;
   std::uint32_t place_ = 0;
   std::uint32_t failures_ = 0;  // campaigns in a row that were not answered
@@ -177,7 +190,8 @@ class Machine {
   bool healthy_ = true;
   bool stop_asked_ = false;
   bool ended_ = false;
-  std::string leader_;
+  std::unique_ptr<const std::string> leader_;  // none: nobody, or this candidate itself
+  bool is_own_leader_ = false;
   Term leader_term_;
 };
 

@@ -21,9 +21,9 @@ void Machine::stand(Instant now) {
 }
 
 void Machine::send_campaign(Instant now) {
-  if (!attempt_) attempt_ = Attempt{random_.next(), random_.next()};
+  if (!attempt_) attempt_ = Attempt{random_->next(), random_->next()};
   const OpId op = next_op_++;
-  out_.emplace_back(DoCampaign{op, *attempt_, highest_term_seen_, evidence_.at(now)});
+  out_->emplace_back(DoCampaign{op, *attempt_, highest_term_seen_, evidence_.at(now)});
   state_ = Bidding{InFlight{op, now}};
 }
 
@@ -35,14 +35,14 @@ void Machine::answered(const Granted& granted, Instant now) {
     return;
   }
   if (granted.term <= highest_term_seen_) {
-    out_.emplace_back(Failed{{ErrorCode::term_regressed,
-                              "the store granted term " + std::to_string(granted.term.value) +
-                                  " although term " + std::to_string(highest_term_seen_.value) +
-                                  " was seen: the answer is late, or the store was wiped or "
-                                  "restored; the grant is given back",
-                              true, false}});
+    out_->emplace_back(Failed{{ErrorCode::term_regressed,
+                               "the store granted term " + std::to_string(granted.term.value) +
+                                   " although term " + std::to_string(highest_term_seen_.value) +
+                                   " was seen: the answer is late, or the store was wiped or "
+                                   "restored; the grant is given back",
+                               true, false}});
     releases_.give_back(granted.term, *attempt_, false, now);
-    spent_attempt_ = attempt_;
+    spent_attempt_ = *attempt_;
     attempt_.reset();
     failures_ = std::max(failures_, 1U);
     return retry(now);
@@ -55,7 +55,7 @@ void Machine::answered(const Granted& granted, Instant now) {
   held.lease = granted.lease;
   held.since = std::min(granted.since, now);
   held.deadline = held.since + hold(granted.lease);
-  held.renew_at = settings_.grid.before(held.since + settings_.timing->renew_interval);
+  held.renew_at = settings_.pace->grid.before(held.since + timing().renew_interval);
   held.asked = std::get<Bidding>(state_).campaign.sent;
   const Instant from = valid_from(granted, {now, highest_term_seen_, evidence_.lease()});
   highest_term_seen_ = granted.term;
@@ -76,7 +76,7 @@ void Machine::answered(const Held& held, Instant now) {
 
 void Machine::answered(const Unknown& unknown, Instant now) {
   const bool woken = std::get<Bidding>(state_).woken;
-  out_.emplace_back(Failed{unknown.error});
+  out_->emplace_back(Failed{unknown.error});
   retry(now);  // with the same attempt: perhaps only the reply was lost
   if (woken) wake(now);
 }
@@ -87,21 +87,21 @@ void Machine::answered(const Refused& refused, Instant now) {
     return end_election(now);
   }
   if (refused.error.code == ErrorCode::invalid_state) attempt_.reset();  // it was resigned before
-  out_.emplace_back(Failed{refused.error});
+  out_->emplace_back(Failed{refused.error});
   failures_ = std::max(failures_, 1U);  // a definite no is not repeated at once
   retry(now);
 }
 
 void Machine::retry(Instant now) {
   failures_ += 1;
-  state_ = Retrying{now + backoff(failures_, settings_.timing->lease, random_)};
+  state_ = Retrying{now + backoff(failures_, timing().lease, *random_)};
 }
 
 // The first in line looks when the record would expire, by the server's word or by its own eyes;
 // the r-th every r leases, so that a large fleet costs the store no more than a small one. What the
 // server already calls expired is everybody's business.
 Instant Machine::next_look(const Held& held, Instant now) {
-  const Duration lease = held.record ? held.record->lease : settings_.timing->lease;
+  const Duration lease = held.record ? held.record->lease : timing().lease;
   if (!held.record && held.look_again_in > Duration::zero()) return now + held.look_again_in;
   const bool judged = held.record && held.record->server_time;
   const bool seems_expired = judged && held.look_again_in <= Duration::zero();
@@ -112,7 +112,7 @@ Instant Machine::next_look(const Held& held, Instant now) {
   if (held.look_again_in > Duration::zero()) {
     look = std::min(look, now + held.look_again_in + lease / 1500);
   }
-  if (held.place == 0) look += random_.between(Duration::zero(), lease / 50);
+  if (held.place == 0) look += random_->between(Duration::zero(), lease / 50);
   return std::max(look, now + lease / 1000);
 }
 
@@ -127,7 +127,8 @@ void Machine::wake(Instant at) {
 
 // What is left in the store of a bid or a term of our own.
 bool Machine::is_remnant(Attempt attempt) const {
-  return attempt == spent_attempt_ || releases_.has(attempt);
+  const bool spent = attempt == spent_attempt_ && spent_attempt_ != Attempt{};
+  return spent || releases_.has(attempt);
 }
 
 // A reply or an observation showed who holds the place.
@@ -163,7 +164,7 @@ void Machine::observed(const Vacant& vacant, Instant now) {
   evidence_.clear();
   if (held != nullptr)
     return lose(superseded ? LossReason::superseded : LossReason::record_gone, now);
-  role_known_ = true;
+  // That nobody leads says nothing about who will: the role is known with the answer to our bid.
   note_leader({}, vacant.term);
   // Somebody else has led and left. What was abandoned may have been our own.
   if (cool_down_ && vacant.term > cool_down_->after && vacant.vacancy != Vacancy::abandoned) {
@@ -171,7 +172,7 @@ void Machine::observed(const Vacant& vacant, Instant now) {
     if (std::holds_alternative<Resting>(state_)) return stand(now);
   }
   const Duration turn = place_ > 1 ? (place_ - 1) * wake_stagger : Duration::zero();
-  wake(now + std::min(turn, settings_.timing->lease));
+  wake(now + std::min(turn, timing().lease));
 }
 
 void Machine::observed(const YourTurn&, Instant now) { wake(now); }
@@ -187,7 +188,7 @@ void Machine::observed(const Ended&, Instant now) { end_election(now); }
 // Takes the bid back.
 void Machine::withdraw(Instant now) {
   if (auto* bidding = std::get_if<Bidding>(&state_)) {
-    if (!bidding->campaign.cancelled) out_.emplace_back(DoCancel{bidding->campaign.op});
+    if (!bidding->campaign.cancelled) out_->emplace_back(DoCancel{bidding->campaign.op});
     releases_.withdraw_after(bidding->campaign.op, *attempt_, now);
   } else if (attempt_) {
     releases_.withdraw(*attempt_, now);
@@ -210,15 +211,17 @@ void Machine::step_aside(Instant now) {
 
 void Machine::rest(Term after, Instant now) {
   // Unless another one has been seen to lead already.
-  if (highest_term_seen_ == after) cool_down_ = Resting{now + settings_.timing->cool_down, after};
+  if (highest_term_seen_ == after) cool_down_ = Resting{now + timing().cool_down, after};
   stand(now);
 }
 
-void Machine::note_leader(std::string_view leader, Term term) {
+void Machine::note_leader(std::string_view who, Term term) {
   leader_term_ = term;
-  if (leader == leader_) return;
-  leader_ = leader;
-  out_.emplace_back(LeaderChanged{leader_, term});
+  if (who == leader()) return;
+  is_own_leader_ = who == candidate();
+  leader_.reset();
+  if (!who.empty() && !is_own_leader_) leader_ = std::make_unique<const std::string>(who);
+  out_->emplace_back(LeaderChanged{std::string(who), term});
 }
 
 void Machine::end_election(Instant now) {
@@ -236,7 +239,7 @@ void Machine::end_election(Instant now) {
 }
 
 void Machine::finish() {
-  out_.emplace_back(DoCancel{observation_});
+  out_->emplace_back(DoCancel{observation_});
   state_ = Stopped{};
 }
 

@@ -28,19 +28,18 @@ void Machine::renew_when_due(Tenure& held, Instant now) {
     if (now < held.renew_at) return;
     held.renewal = InFlight{next_op_++, now};
     const bool valid = !std::holds_alternative<Reserved>(state_);
-    out_.emplace_back(DoRenew{held.renewal->op, held.term, held.attempt, valid});
+    out_->emplace_back(DoRenew{held.renewal->op, held.term, held.attempt, valid});
     return;
   }
-  if (held.renewal->cancelled || now < held.renewal->sent + settings_.timing->request_timeout)
-    return;
+  if (held.renewal->cancelled || now < held.renewal->sent + timing().request_timeout) return;
   held.renewal->cancelled = true;
-  out_.emplace_back(DoCancel{held.renewal->op});
+  out_->emplace_back(DoCancel{held.renewal->op});
   jeopardize(held);
 }
 
 void Machine::renewed(Tenure& held, const Renewed& answer, Instant now) {
   held.asked = held.renewal->sent;
-  held.renew_at = settings_.grid.before(held.asked + settings_.timing->renew_interval);
+  held.renew_at = settings_.pace->grid.before(held.asked + timing().renew_interval);
   held.renewal.reset();
   held.failures = 0;
   held.jeopardy = false;
@@ -50,32 +49,32 @@ void Machine::renewed(Tenure& held, const Renewed& answer, Instant now) {
   held.since = since;
   held.deadline = since + hold(held.lease);
   if (!std::holds_alternative<Reserved>(state_)) {
-    out_.emplace_back(Extended{held.term, held.deadline});
+    out_->emplace_back(Extended{held.term, held.deadline});
   }
 }
 
 void Machine::not_renewed(Tenure& held, const Error& error, Instant now) {
   held.renewal.reset();
   held.failures += 1;
-  held.renew_at = now + backoff(held.failures, settings_.timing->request_timeout, random_);
-  out_.emplace_back(Failed{error});
+  held.renew_at = now + backoff(held.failures, timing().request_timeout, *random_);
+  out_->emplace_back(Failed{error});
   jeopardize(held);
 }
 
 void Machine::jeopardize(Tenure& held) {
   if (held.jeopardy || std::holds_alternative<Reserved>(state_)) return;
   held.jeopardy = true;
-  out_.emplace_back(Jeopardy{held.term, held.deadline});
+  out_->emplace_back(Jeopardy{held.term, held.deadline});
 }
 
 void Machine::cancel_renewal(Tenure& held) {
-  if (held.renewal && !held.renewal->cancelled) out_.emplace_back(DoCancel{held.renewal->op});
+  if (held.renewal && !held.renewal->cancelled) out_->emplace_back(DoCancel{held.renewal->op});
   held.renewal.reset();
 }
 
 void Machine::elect() {
   const Tenure held = std::get<Reserved>(state_).tenure;
-  out_.emplace_back(Elected{held.term, held.deadline});
+  out_->emplace_back(Elected{held.term, held.deadline});
   note_leader(settings_.candidate, held.term);
   state_ = Leading{held};
 }
@@ -83,17 +82,17 @@ void Machine::elect() {
 // The first of the two instants: the stop token fires, and stays fired. Renewals go on.
 void Machine::drain(LossReason reason, Instant now) {
   const Tenure held = std::get<Leading>(state_).tenure;
-  out_.emplace_back(Stopping{held.term, reason});
-  state_ = Draining{held, reason, now + settings_.timing->drain_limit};
+  out_->emplace_back(Stopping{held.term, reason});
+  state_ = Draining{held, reason, now + timing().drain_limit};
 }
 
 void Machine::overrun(Draining& draining) {
   draining.overrun = true;
   // Its answer is still awaited: a confirmation does not count any more, a definite loss does.
   auto& renewal = draining.tenure.renewal;
-  if (renewal && !renewal->cancelled) out_.emplace_back(DoCancel{renewal->op});
+  if (renewal && !renewal->cancelled) out_->emplace_back(DoCancel{renewal->op});
   if (renewal) renewal->cancelled = true;
-  out_.emplace_back(DrainOverrun{draining.tenure.term});
+  out_->emplace_back(DrainOverrun{draining.tenure.term});
 }
 
 // The second instant: the own clock has reached the deadline. The store may hold the place for us
@@ -111,7 +110,7 @@ void Machine::expire(Instant now) {
   Tenure& held = draining.tenure;
   cancel_renewal(held);
   const LossReason reason = draining.overrun ? draining.reason : LossReason::lease_expired;
-  out_.emplace_back(Lost{held.term, reason, held.deadline});
+  out_->emplace_back(Lost{held.term, reason, held.deadline});
   note_leader({}, held.term);
   spent_attempt_ = held.attempt;
   const auto limit = draining.overrun ? std::nullopt : std::optional(draining.limit);
@@ -125,7 +124,7 @@ void Machine::lose(LossReason reason, Instant now) {
   if (std::holds_alternative<Reserved>(state_)) return stand(now);
   if (std::holds_alternative<Leading>(state_)) drain(reason, now);
   auto& draining = std::get<Draining>(state_);
-  out_.emplace_back(Lost{draining.tenure.term, reason, now});
+  out_->emplace_back(Lost{draining.tenure.term, reason, now});
   Tenure& held = draining.tenure;
   if (leader_term_ == held.term) note_leader({}, held.term);
   const auto limit = draining.overrun ? std::nullopt : std::optional(draining.limit);
@@ -136,7 +135,7 @@ void Machine::lose(LossReason reason, Instant now) {
 void Machine::hand_over(Instant now) {
   auto draining = std::get<Draining>(state_);
   cancel_renewal(draining.tenure);
-  out_.emplace_back(Lost{draining.tenure.term, draining.reason, now});
+  out_->emplace_back(Lost{draining.tenure.term, draining.reason, now});
   note_leader({}, draining.tenure.term);
   spent_attempt_ = draining.tenure.attempt;
   release(draining.tenure, true, now);

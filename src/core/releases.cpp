@@ -6,6 +6,12 @@
 
 namespace conclave::core {
 
+void Releases::add(Item item) {
+  auto last = items_.before_begin();
+  for (auto each = items_.begin(); each != items_.end(); ++each) last = each;
+  items_.insert_after(last, item);
+}
+
 void Releases::advance(Instant now, Duration request_timeout, OpId& next_op, Outputs& out) {
   for (Item& item : items_) {
     if (item.after) continue;
@@ -39,13 +45,17 @@ bool Releases::answered(OpId op, const Answer& answer, Instant now, Duration ret
   });
   if (item == items_.end()) return false;
   if (std::holds_alternative<Done>(answer) || std::holds_alternative<Gone>(answer)) {
-    items_.erase(item);
+    remove(op);
     return true;
   }
   item->call.reset();
   item->failures += 1;
   item->due = now + backoff(item->failures, retry_cap, random);
   return true;
+}
+
+void Releases::remove(OpId op) {
+  items_.remove_if([op](const Item& each) { return each.call && each.call->op == op; });
 }
 
 bool Releases::quiet() const noexcept {

@@ -5,8 +5,8 @@
 // stopped. Nothing else waits for it longer than for its first answer.
 #pragma once
 
+#include <forward_list>
 #include <optional>
-#include <vector>
 
 #include "core/output.hpp"
 #include "core/random.hpp"
@@ -18,18 +18,16 @@ class Releases {
  public:
   // A term that is over: released when it was valid, otherwise abandoned.
   void give_back(Term term, Attempt attempt, bool was_valid, Instant now) {
-    items_.push_back({attempt, term, was_valid, {}, {}, now});
+    add({attempt, term, was_valid, {}, {}, now});
   }
 
   // A bid of which it is not known whether it was granted meanwhile.
-  void withdraw(Attempt attempt, Instant now) {
-    items_.push_back({attempt, {}, false, {}, {}, now});
-  }
+  void withdraw(Attempt attempt, Instant now) { add({attempt, {}, false, {}, {}, now}); }
 
   // The same, once the campaign that is still in flight has been answered: a withdrawal that
   // overtakes its campaign would find nothing to withdraw.
   void withdraw_after(OpId campaign, Attempt attempt, Instant now) {
-    items_.push_back({attempt, {}, false, campaign, {}, now});
+    add({attempt, {}, false, campaign, {}, now});
   }
 
   // Sends what is due and gives up on calls that took too long.
@@ -58,7 +56,10 @@ class Releases {
     std::uint32_t failures = 0;
   };
 
-  std::vector<Item> items_;
+  void add(Item item);
+  void remove(OpId op);
+
+  std::forward_list<Item> items_;  // in the order in which they came; mostly none
 };
 
 }  // namespace conclave::core

@@ -25,29 +25,40 @@ int make_timer() {
   return descriptor;
 }
 
-// In a forked child: what may hold locked locks is not even destroyed.
-template <typename Thing>
-void leave_alone(Thing thing) {
-  [[maybe_unused]] const auto* const leaked = new Thing(std::move(thing));  // NOLINT
-}
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t blocked;
+    ::sigfillset(&blocked);
+    // A thread's own faults come to it whatever it blocks; blocked, they bypass the application's
+    // handler and its crash report.
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
+      ::sigdelset(&blocked, fault);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 }  // namespace
 
 AsioLoop::AsioLoop() : core_(std::make_shared<Core>()) {
   core_->timer.assign(make_timer());
   core_->wait_for_timer();
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked while_it_starts;  // a thread inherits the mask of its maker
   thread_ = std::thread([core = core_] { run(core); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_setname_np(thread_.native_handle(), "conclave-loop");
 }
 
 AsioLoop::~AsioLoop() {
   if (fork_.in_child()) {  // nobody to join, and no lock that could be trusted
-    thread_.detach();
+    // Not detach(): the child may have given that thread's place to one of its own.
+    leave_alone(std::move(thread_));
     leave_alone(std::move(core_));
     return;
   }

@@ -21,15 +21,15 @@ namespace conclave::net {
 
 class AsioLoop final : public Loop {
  public:
-  AsioLoop();
-  ~AsioLoop() override;
+  CONCLAVE_API AsioLoop();
+  CONCLAVE_API ~AsioLoop() override;
   AsioLoop(const AsioLoop&) = delete;
   AsioLoop& operator=(const AsioLoop&) = delete;
 
-  void post(Task task) override;
-  void post_at(Instant when, Task task) override;
+  CONCLAVE_API void post(Task task) override;
+  CONCLAVE_API void post_at(Instant when, Task task) override;
   [[nodiscard]] const Clock& clock() const noexcept override { return clock_; }
-  [[nodiscard]] bool runs_here() const noexcept override;
+  [[nodiscard]] CONCLAVE_API bool runs_here() const noexcept override;
 
   [[nodiscard]] bool in_forked_child() const noexcept override { return fork_.in_child(); }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <utility>
 
 namespace conclave::net {
@@ -17,13 +18,18 @@ constexpr std::size_t most_descriptors = std::size_t{1} << 20U;
 constinit std::array<std::atomic<std::uint64_t>, most_descriptors / bits> guarded{};
 constinit std::atomic<std::size_t> words_used{0};
 constinit std::atomic<std::uint64_t> generation{1};
+constinit std::mutex no_fork;
 
 std::uint64_t bit_of(int descriptor) {
   return std::uint64_t{1} << (static_cast<std::size_t>(descriptor) % bits);
 }
 
+void before_fork() { no_fork.lock(); }
+void after_fork_in_parent() { no_fork.unlock(); }
+
 // Runs in the child, where only async-signal-safe things may happen.
 void after_fork_in_child() {
+  no_fork.unlock();  // the thread that forked had locked it, and is the only one here
   generation.fetch_add(1);
   const std::size_t used = words_used.load();
   for (std::size_t word = 0; word < used; ++word) {
@@ -36,7 +42,7 @@ void after_fork_in_child() {
 
 void install_handler() {
   [[maybe_unused]] static const int installed =
-      ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
+      ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 }  // namespace
@@ -46,6 +52,13 @@ ForkMark::ForkMark() noexcept : generation_(generation.load()) { install_handler
 bool ForkMark::in_child() const noexcept {
   return generation.load(std::memory_order_relaxed) != generation_;
 }
+
+NoFork::NoFork() noexcept {
+  install_handler();
+  no_fork.lock();
+}
+
+NoFork::~NoFork() { no_fork.unlock(); }
 
 void guard_from_fork(int descriptor) noexcept {
   install_handler();
@@ -68,18 +81,23 @@ Descriptor::Descriptor(int descriptor) noexcept : descriptor_(descriptor) {
 }
 
 Descriptor::Descriptor(Descriptor&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)), process_(other.process_) {}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this == &other) return *this;
   reset();
   descriptor_ = std::exchange(other.descriptor_, -1);
+  process_ = other.process_;
   return *this;
 }
 
 void Descriptor::reset() noexcept {
   const int descriptor = std::exchange(descriptor_, -1);
-  if (descriptor >= 0 && release_from_fork(descriptor)) ::close(descriptor);
+  // In a child it is closed already, and by now its number may belong to somebody else.
+  if (descriptor < 0 || process_.in_child()) return;
+  const NoFork meanwhile;
+  release_from_fork(descriptor);
+  ::close(descriptor);
 }
 
 }  // namespace conclave::net

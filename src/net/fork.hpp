@@ -11,11 +11,14 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+
+#include <conclave/export.hpp>
 
 namespace conclave::net {
 
 // Remembers the process in which it was made. One atomic load to ask.
-class ForkMark {
+class CONCLAVE_API ForkMark {
  public:
   ForkMark() noexcept;
   [[nodiscard]] bool in_child() const noexcept;  // of a fork that came after this object
@@ -24,27 +27,55 @@ class ForkMark {
   std::uint64_t generation_;
 };
 
+// While one lives, fork() waits in all other threads: for the few instructions between opening a
+// descriptor and guarding it, or between releasing and closing it, in which a child would get a
+// copy that nobody closes. Keep it short, and make no second one meanwhile.
+class CONCLAVE_API NoFork {
+ public:
+  NoFork() noexcept;
+  ~NoFork();
+  NoFork(const NoFork&) = delete;
+  NoFork& operator=(const NoFork&) = delete;
+};
+
 // Owns a descriptor that a forked child must not keep. In the child it is closed before fork()
 // returns there, and this object becomes empty by itself.
-class Descriptor {
+class CONCLAVE_API Descriptor {
  public:
   Descriptor() noexcept = default;
   explicit Descriptor(int descriptor) noexcept;  // negative: none
+
+  // Owns what `open` gives. No fork() comes between, as one may between ::open() and the
+  // constructor.
+  template <typename Open>
+  [[nodiscard]] static Descriptor opened_by(Open open) {
+    const NoFork meanwhile;
+    return Descriptor(open());
+  }
+
   ~Descriptor() { reset(); }
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
 
-  [[nodiscard]] int get() const noexcept { return descriptor_; }
-  explicit operator bool() const noexcept { return descriptor_ >= 0; }
+  [[nodiscard]] int get() const noexcept { return process_.in_child() ? -1 : descriptor_; }
+  explicit operator bool() const noexcept { return get() >= 0; }
   void reset() noexcept;
 
  private:
   int descriptor_ = -1;
+  ForkMark process_;
 };
 
 // The same for a descriptor that somebody else owns, such as an Asio stream: from guard() until
-// release(), which has to come before it is closed. False when it was closed by a fork already.
-void guard_from_fork(int descriptor) noexcept;
-bool release_from_fork(int descriptor) noexcept;
+// release(), which has to come before it is closed. False when it was closed by a fork already. In
+// a child its number may have a new owner: ask ForkMark before touching it.
+CONCLAVE_API void guard_from_fork(int descriptor) noexcept;
+CONCLAVE_API bool release_from_fork(int descriptor) noexcept;
+
+// In a forked child: what may hold locked locks, or wait for threads, is not even destroyed.
+template <typename Thing>
+void leave_alone(Thing thing) {
+  [[maybe_unused]] const auto* const leaked = new Thing(std::move(thing));  // NOLINT
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks)
 
 }  // namespace conclave::net

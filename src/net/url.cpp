@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <limits>
 
 namespace conclave::net {
 namespace {
@@ -56,7 +54,10 @@ std::optional<Error> parse_host(std::string_view text, Url& url) {
   if (text.starts_with('[')) {
     const auto close = text.find(']');
     if (close == std::string_view::npos) return malformed("the [ of its host is not closed");
-    url.host = text.substr(1, close - 1);
+    const auto host = decode(text.substr(1, close - 1), "host");
+    if (!host) return host.error();
+    if (host->empty()) return malformed("there is no address between its [ and ]");
+    url.host = *host;
     text.remove_prefix(close + 1);
     if (!text.empty() && text.front() != ':') return malformed("after ] only a port may follow");
     port = text;
@@ -94,6 +95,12 @@ std::optional<Error> parse_authority(std::string_view text, Url& url) {
   return parse_host(text, url);
 }
 
+bool is_option_name(std::string_view key) {
+  return !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+  });
+}
+
 std::optional<Error> parse_query(std::string_view text, Url& url) {
   while (!text.empty()) {
     text.remove_prefix(1);  // ? or &
@@ -101,6 +108,9 @@ std::optional<Error> parse_query(std::string_view text, Url& url) {
     if (pair.empty()) continue;
     const auto key = decode(take_until(pair, "="), "query");
     if (!key) return key.error();
+    if (!is_option_name(*key)) {
+      return malformed("the name of an option has other signs than letters, digits, ., _ and -");
+    }
     if (pair.empty())
       return malformed("the option " + *key + " has no value: write " + *key + "=...");
     const auto value = decode(pair.substr(1), "option " + *key);
@@ -129,43 +139,22 @@ Result<Url> parse_url(std::string_view text) {
   }
   if (text.starts_with("//")) {
     text.remove_prefix(2);
-    if (auto error = parse_authority(take_until(text, "/?"), url)) return *error;
+    const std::string_view authority = take_until(text, "/?");
+    // A password with a / or a ? in it ends too early, and its rest would be told in other errors.
+    if (!authority.empty() && authority.find('@') == std::string_view::npos &&
+        text.find('@') != std::string_view::npos) {
+      return malformed(
+          "an @ comes after its host; in a user name or password write %2F for a / and %3F for a "
+          "?, "
+          "elsewhere %40 for an @");
+    }
+    if (auto error = parse_authority(authority, url)) return *error;
   }
   const auto path = decode(take_until(text, "?"), "path");
   if (!path) return path.error();
   url.path = *path;
   if (auto error = parse_query(text, url)) return *error;
   return url;
-}
-
-Result<Duration> parse_duration(std::string_view name, std::string_view text) {
-  const auto refused = [&] {
-    return invalid_argument(
-        std::string(name) + ": \"" + std::string(text) +
-        "\" is not a duration: write a number and a unit, such as 3s, 250ms or 1m30s");
-  };
-  constexpr std::pair<std::string_view, double> units[] = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
-                                                           {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
-  double total = 0;
-  std::string_view rest = text;
-  if (rest.empty()) return refused();
-  while (!rest.empty()) {
-    double number = 0;
-    if (!is_digit(rest.front())) return refused();
-    const auto [end, failed] =
-        std::from_chars(rest.data(), rest.data() + rest.size(), number, std::chars_format::fixed);
-    if (failed != std::errc{}) return refused();
-    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-    const auto letters = std::find_if_not(rest.begin(), rest.end(), is_letter) - rest.begin();
-    const std::string_view word = rest.substr(0, static_cast<std::size_t>(letters));
-    const auto* const unit = std::find_if(std::begin(units), std::end(units),
-                                          [&](const auto& each) { return each.first == word; });
-    if (unit == std::end(units)) return refused();
-    total += number * unit->second;
-    rest.remove_prefix(word.size());
-  }
-  if (total >= static_cast<double>(std::numeric_limits<std::int64_t>::max())) return refused();
-  return Duration{static_cast<std::int64_t>(std::llround(total))};
 }
 
 }  // namespace conclave::net

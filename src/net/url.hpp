@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include <conclave/export.hpp>
 #include <conclave/result.hpp>
-#include <conclave/time.hpp>
 
 namespace conclave::net {
 
@@ -27,9 +27,6 @@ struct Url {
   std::map<std::string, std::string, std::less<>> query{};
 };
 
-[[nodiscard]] Result<Url> parse_url(std::string_view text);
-
-// "3s", "250ms", "1m30s", "1.5h"; units h, m, s, ms, us, ns. `name` is what the error blames.
-[[nodiscard]] Result<Duration> parse_duration(std::string_view name, std::string_view text);
+[[nodiscard]] CONCLAVE_API Result<Url> parse_url(std::string_view text);
 
 }  // namespace conclave::net

@@ -23,6 +23,18 @@ std::vector<std::string> schemes() {
   return all;
 }
 
+// All between the first colon after the user's name and the last @, wherever that stands: a
+// password that was not escaped must not show either.
+std::string public_url(std::string_view url) {
+  std::string text(url);
+  const auto begin = text.find("://");
+  const auto at = text.rfind('@');
+  if (begin == std::string::npos || at == std::string::npos || at < begin) return text;
+  const auto colon = text.find(':', begin + 3);
+  if (colon > at) return text;
+  return text.replace(colon + 1, at - colon - 1, "***");
+}
+
 Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOptions& options) {
   Result<net::Url> parsed = net::parse_url(text);
   if (!parsed) return parsed.error();
@@ -37,7 +49,7 @@ Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOption
   }
   StoreOptions merged = options;
   if (auto lease = url.query.extract("lease"); lease && !merged.lease) {
-    const Result<Duration> value = net::parse_duration("lease", lease.mapped());
+    const Result<Duration> value = parse_duration("lease", lease.mapped());
     if (!value) return value.error();
     merged.lease = *value;
   }

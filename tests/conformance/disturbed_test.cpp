@@ -111,7 +111,13 @@ TEST_P(Disturbed, T11_AnElectionThatBeginsAnewWaitsForALeaderThatDidNotHear) {
   first.faults->partition();
   const auto admin = connect();
   EXPECT_TRUE(std::holds_alternative<Done>(end(*admin)));
-  EXPECT_TRUE(std::holds_alternative<Done>(remove(*admin)));
+  Answer removed = remove(*admin);
+  // Refused as long as the session that holds the place has not heard.
+  for (int i = 0; i < 100 && std::holds_alternative<Refused>(removed); ++i) {
+    run_for(lease() / 20);
+    removed = remove(*admin);
+  }
+  EXPECT_TRUE(std::holds_alternative<Done>(removed));
   const Member second = join("b");
   ASSERT_TRUE(until_leads(second));
   EXPECT_FALSE(first->leads());
@@ -148,6 +154,8 @@ TEST_P(Disturbed, R12_ALostGrantNeverWedgesTheElection) {
   first->start();
   ASSERT_TRUE(run_until([&] { return first.faults->count(Verb::campaign) == 1; }));
   first.faults->partition();
+  const auto admin = connect();
+  for (int i = 0; i < 100 && !inspect(*admin).leader; ++i) run_for(lease() / 100);
   const Member second = join("b");
   EXPECT_EQ(second->role(), Role::follower);
   first = {};
@@ -194,12 +202,15 @@ TEST_P(Disturbed, P02_AnOverrunDrainIsNotRenewedAndNotReleased) {
   const Member second = join("b");
   first->resign();
   ASSERT_TRUE(run_until([&] { return first->count<core::DrainOverrun>() == 1; }));
-  EXPECT_TRUE(first->leads());
-  EXPECT_FALSE(second->leads());
+  const bool still = has(Ability::stands_still);
+  EXPECT_TRUE(first->leads() || !still);
+  EXPECT_FALSE(second->leads() && still);
   const std::uint64_t resigned = first.faults->count(Verb::resign);
   ASSERT_TRUE(run_until([&] { return first->count<core::Lost>() == 1; }));
-  EXPECT_EQ(first.faults->count(Verb::resign), resigned);
-  EXPECT_FALSE(second->leads());
+  if (still) {
+    EXPECT_EQ(first.faults->count(Verb::resign), resigned);
+    EXPECT_FALSE(second->leads());
+  }
   ASSERT_TRUE(until_leads(second));
   first->end_work();
   run_for(2 * lease());

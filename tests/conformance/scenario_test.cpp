@@ -75,7 +75,7 @@ TEST_P(Scenario, T14_AloneTheExLeaderLeadsAgainAfterTheCoolDown) {
   const Term before = member->term();
   member->reach_term_limit(before);
   ASSERT_TRUE(run_until([&] { return member->count<core::Lost>() == 1; }));
-  const Instant lost = fixture().now();
+  const Instant lost = member->last<core::Lost>()->at;
   ASSERT_TRUE(until_leads(member));
   EXPECT_GT(member->term(), before);
   EXPECT_GE(fixture().now() - lost, lease()) << "the cool-down is one lease";
@@ -206,9 +206,11 @@ TEST_P(Scenario, T13_CandidatesLeadInTheOrderInWhichTheyCame) {
 }
 
 TEST_P(Scenario, R04_ALeaderThatStopsInALivingProcessIsReplacedAtOnce) {
-  // Nobody who waits for such a lease to expire comes back in time.
-  const auto connect_for_long = [this] {
-    return std::make_shared<FaultyStore>(fixture().make_store(1000 * lease()));
+  // Nobody who waits for such a lease to expire comes back in time. Where observers look, that
+  // depends on the lease; so it is one whose end is seen here.
+  const Duration long_lease = (has(Ability::pushes) ? 1000 : 10) * lease();
+  const auto connect_for_long = [&] {
+    return std::make_shared<FaultyStore>(fixture().make_store(long_lease));
   };
   const Member first = make_on(connect_for_long(), "a");
   first->start();
@@ -216,9 +218,11 @@ TEST_P(Scenario, R04_ALeaderThatStopsInALivingProcessIsReplacedAtOnce) {
   const Member second = make_on(connect_for_long(), "b");
   second->start();
   ASSERT_TRUE(run_until([&] { return second->role() == Role::follower; }));
+  const Instant stopped = now();
   first->stop();
   ASSERT_TRUE(until_leads(second));
   EXPECT_EQ(first->role(), Role::stopped);
+  EXPECT_LT(now() - stopped, long_lease);
 }
 
 TEST_P(Scenario, R06_StartAndStopAgainAndAgain) {
@@ -284,7 +288,7 @@ TEST_P(Scenario, P09_AThousandFollowersAndOneWinner) {
   run_for(2 * lease());
   EXPECT_EQ(leaders().size(), 2U);
   // Nor does it cost more afterwards: the r-th in line looks every r leases, as ever.
-  if (has(Ability::pushes)) {
+  if (has(Ability::pushes) && has(Ability::queues)) {
     EXPECT_LE(crowd->count(Verb::campaign) - before, 40U);
   }
 }

@@ -57,6 +57,12 @@ class CheckLayers(unittest.TestCase):
     def test_a_header_that_nobody_includes_is_found(self):
         self.finds({"src/core/b.hpp": "#pragma once\n"}, "included by nobody")
 
+    def test_an_example_with_a_folder_of_its_own_may_include_by_name(self):
+        example = {"examples/x/README.md": "x", "examples/x/CMakeLists.txt": "x.cpp",
+                   "examples/x/x.hpp": "#pragma once\n"}  # fmt: skip
+        self.assertEqual(breaches(example | {"examples/x/x.cpp": '#include "x.hpp"\n'}), "")
+        self.finds(example | {"examples/x/x.cpp": "\n"}, "included by nobody")
+
     def test_a_room_without_a_readme_is_found(self):
         self.finds({"src/net/CMakeLists.txt": "n.cpp", "src/net/n.cpp": "\n"}, "has no README.md")
 

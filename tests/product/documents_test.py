@@ -12,6 +12,7 @@ SIM = sys.argv.pop(2)
 SOURCE = pathlib.Path(sys.argv.pop(1))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```cpp\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SIM_PATH = "build/release/tests/simulation/conclave-sim"
 
 
@@ -64,6 +65,16 @@ class Documents(unittest.TestCase):
             else:
                 self.assertTrue((SOURCE / program).exists(), f"{path}: {command}")
         self.assertGreater(found, 5)
+
+    def test_code_stands_in_a_file_that_is_compiled(self):
+        """A block of C++ in a document is a piece of an example or of a header's prose."""
+        sources = [path.read_text() for top in ("examples", "include") for path in (SOURCE / top).rglob("*.?pp")]
+        found = 0
+        for path, text in documents():
+            for block in CODE.findall(text):
+                found += 1
+                self.assertTrue(any(block in source for source in sources), f"{path}:\n{block}")
+        self.assertGreater(found, 0)
 
     def test_the_two_commands_are_shown_first(self):
         first_screen = "\n".join((SOURCE / "README.md").read_text().splitlines()[:25])

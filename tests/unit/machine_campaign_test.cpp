@@ -15,6 +15,16 @@ Attempt attempt_of(const Rig& rig) {
   return {};
 }
 
+TEST(Campaign, ThatNobodyLeadsDoesNotMakeTheRoleKnown) {
+  Rig rig;
+  rig.step(at(0ms), core::Start{});
+  rig.observe(at(1ms), Vacant{Vacancy::absent, Term{}});
+  EXPECT_EQ(rig.machine().role(), Role::bootstrap)
+      << "the answer to the bid may make it the leader";
+  rig.observe(at(2ms), record(7));
+  EXPECT_EQ(rig.machine().role(), Role::follower);
+}
+
 TEST(Campaign, StartObservesAndBids) {
   Rig rig;
   EXPECT_EQ(rig.machine().role(), Role::bootstrap);

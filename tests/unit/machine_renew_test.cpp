@@ -16,6 +16,25 @@ TEST(Renew, GoesOutEveryIntervalCountedFromTheSending) {
   EXPECT_EQ(rig.wake(), at(2s));
 }
 
+TEST(Renew, OnAGridGoesOutAtTheLastInstantOfItThatIsNotTooLate) {
+  core::Machine machine({"me", *resolve_timing({}), {.step = 150ms, .phase = 20ms}}, {1, 2, 3, 4});
+  std::ignore = machine.step(at(0ms), core::Start{});
+  std::ignore = machine.step(at(1ms), core::CampaignDone{2, granted(7, at(0ms))});
+  ASSERT_EQ(machine.role(), Role::leader);
+  EXPECT_EQ(machine.next_wakeup(), at(920ms)) << "1 s after the grant would be between two";
+  EXPECT_FALSE(machine.step(at(920ms), core::Tick{}).empty());
+  std::ignore = machine.step(at(930ms), core::RenewDone{3, Renewed{at(920ms)}});
+  EXPECT_EQ(machine.next_wakeup(), at(1820ms)) << "from the sending, which was on the grid";
+}
+
+TEST(Renew, AGridReachesBackBeforeItsPhase) {
+  const core::RenewalGrid grid{.step = 100ms, .phase = 30ms};
+  EXPECT_EQ(grid.before(at(30ms)), at(30ms));
+  EXPECT_EQ(grid.before(at(29ms)), at(-70ms));
+  EXPECT_EQ(grid.before(at(129ms)), at(30ms));
+  EXPECT_EQ(core::RenewalGrid{}.before(at(129ms)), at(129ms)) << "none";
+}
+
 TEST(Renew, OnlyOneIsInFlight) {
   Rig rig;
   rig.become_leader();

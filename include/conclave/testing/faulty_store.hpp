@@ -18,6 +18,7 @@
 
 #include <memory>
 
+#include <conclave/export.hpp>
 #include <conclave/store.hpp>
 
 namespace conclave::testing {
@@ -68,7 +69,7 @@ struct Odds {
 
 // The calls of Store come on the executor of the store inside, as always; the knobs may be turned
 // from any thread.
-class FaultyStore final : public Store {
+class CONCLAVE_API FaultyStore final : public Store {
  public:
   explicit FaultyStore(std::shared_ptr<Store> inside);
   ~FaultyStore() override;

@@ -2,6 +2,7 @@
 // time comes with every call, and what others should hear is handed back as news.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,14 +18,15 @@ struct Moment {
 };
 
 struct News {
-  std::optional<Observation> for_all;
+  bool changed = false;                // all should hear what is present now
   std::optional<std::string> turn_of;  // the candidate that is first in line
 };
 
 class Election {
  public:
   CampaignAnswer campaign(const Bid& bid, Duration lease, Moment moment, News& news);
-  RenewAnswer renew(const Renewal& renewal, Moment moment, News& news);
+  // Why the term is lost; nothing when it was renewed.
+  std::optional<LossReason> renew(const Renewal& renewal, Moment moment, News& news);
   Answer resign(const Resignation& resignation, Moment moment, News& news);
   Answer end(News& news);
   Answer remove(Moment moment);
@@ -40,24 +42,11 @@ class Election {
   void wipe() { *this = Election{}; }
 
  private:
-  enum class State { held, released, abandoned };
+  enum class State : std::uint8_t { absent, held, released, abandoned };
 
-  struct Entry {
-    Record record;
-    State state{};
-    Vacancy granted_on{};  // what the holder found, and is told again when it repeats its bid
-    Duration previous_lease{};
-    Duration own_lease{};  // the record's may be longer, see Record::lease
-    Instant until;
-    Instant vacated;  // since when it is not held any more
-  };
-
-  // The holder of a term that was ended, then removed: it may not have heard of it yet.
-  struct Believer {
-    Instant until;
-    Duration lease{};
-  };
-
+  [[nodiscard]] bool vacated() const {
+    return state_ == State::released || state_ == State::abandoned;
+  }
   [[nodiscard]] std::optional<Vacancy> vacancy(const Bid& bid, Instant now) const;
   [[nodiscard]] Duration hold_back(std::uint32_t before, Instant now) const;
   [[nodiscard]] Record shown(Instant now) const;
@@ -67,11 +56,23 @@ class Election {
   void extend(Moment moment, News& news);
   void vacate(State state, Instant now, News& news);
 
-  std::optional<Entry> entry_;
-  std::optional<Believer> believer_;
+  // A process may have a hundred thousand of these. So the record is kept in parts: what of it
+  // follows from others, or is hardly ever there, takes no room.
+  std::string leader_;
+  std::unique_ptr<const std::string> metadata_;  // none when empty
+  Attempt attempt_;
+  Term last_term_;  // the record's, while there is one; afterwards the trace
+  std::uint64_t stamp_ = 0;
+  // Both outlive the record of a term that was ended, then removed: its holder may not have heard
+  // of it yet.
+  Instant until_ = Instant::min();
+  Duration lease_{};
+  Duration own_lease_{};  // the record's may be longer, see Record::lease
+  Duration previous_lease_{};
   Queue queue_;
-  Term last_term_;
-  bool ended_ = false;
+  Vacancy granted_on_{};  // what the holder found, and is told again when it repeats its bid
+  State state_{};
+  bool ended_ = false;  // on top of what the record says
 };
 
 }  // namespace conclave::memory

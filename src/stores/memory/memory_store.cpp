@@ -1,7 +1,8 @@
 #include <conclave/memory.hpp>
 
+#include <algorithm>
 #include <cassert>
-#include <map>
+#include <span>
 #include <stdexcept>
 
 #include <conclave/names.hpp>
@@ -12,14 +13,20 @@ namespace conclave {
 namespace {
 
 using memory::Election;
+using memory::Mail;
 using memory::Moment;
 using memory::News;
+using memory::Place;
 using memory::Subscription;
 
 constexpr Traits memory_traits{.judge = LeaseJudge::server,
                                .terms = TermStrength::survives_data,
                                .pushes = true,
                                .queues = true};
+
+// Renewals are carried out this many at a time: it spares locks and tasks, and others in the space
+// need not wait for a hundred thousand of them.
+constexpr std::size_t renewals_at_a_time = 256;
 
 // Every verb is carried out within its call, under the lock of the space; only the answer takes
 // the way over the executor. It is posted under the lock too, before the news of the same change,
@@ -32,7 +39,7 @@ class MemoryStore final : public Store {
   ~MemoryStore() override {
     const auto lock = space_->lock();
     *over_ = true;
-    for (const auto& [operation, subscription] : subscriptions_) space_->unsubscribe(subscription);
+    subscriptions_.for_each(silence);
   }
 
   MemoryStore(const MemoryStore&) = delete;
@@ -58,12 +65,9 @@ class MemoryStore final : public Store {
 
   Operation renew(std::vector<Renewal> due,
                   std::function<void(std::size_t, RenewAnswer)> done) override {
-    for (std::size_t i = 0; i < due.size(); ++i) {
-      carry_out(
-          due[i].election, [done, i](RenewAnswer answer) { done(i, std::move(answer)); },
-          [&](Election& election, Moment moment, News& news) {
-            return election.renew(due[i], moment, news);
-          });
+    for (std::size_t first = 0; first < due.size(); first += renewals_at_a_time) {
+      const std::size_t count = std::min(renewals_at_a_time, due.size() - first);
+      renew_some(std::span{due}.subspan(first, count), first, done);
     }
     return next_operation();
   }
@@ -76,14 +80,15 @@ class MemoryStore final : public Store {
   }
 
   Operation observe(std::string election, std::string candidate, Sink sink) override {
+    auto subscription = Subscription::make(std::move(candidate), executor(), std::move(sink));
     const auto lock = space_->lock();
-    const auto what = space_->at(election).present(now());
-    auto subscription = std::make_shared<Subscription>(std::move(election), std::move(candidate),
-                                                       std::move(sink), executor());
-    space_->subscribe(subscription);
-    Subscription::tell(subscription, std::make_shared<const Observation>(what));
+    Place& place = space_->at(election);
+    place.observers.push_back(*subscription);
+    Mail mail;
+    mail.add(*subscription, std::make_shared<const Observation>(place.election.present(now())));
+    mail.post();
     const Operation operation = next_operation();
-    subscriptions_.emplace(operation, std::move(subscription));
+    subscriptions_.add(operation, std::move(subscription));
     return operation;
   }
 
@@ -119,25 +124,59 @@ class MemoryStore final : public Store {
   // A call has happened before anybody could give it up: its true answer is on its way.
   void cancel(Operation operation) override {
     // Outlives the lock: what the sink holds may call us when it is destroyed.
-    const auto found = subscriptions_.extract(operation);
-    if (found.empty()) return;
+    const auto subscription = subscriptions_.take(operation);
+    if (!subscription) return;
     const auto lock = space_->lock();
-    space_->unsubscribe(found.mapped());
+    silence(*subscription);
   }
 
  private:
   [[nodiscard]] Instant now() const noexcept { return options_.clock.get().now(); }
   Operation next_operation() noexcept { return ++last_operation_; }
 
+  // Under the lock.
+  static void silence(Subscription& subscription) {
+    subscription.over = true;
+    subscription.unlink();
+  }
+
   template <typename Done, typename Act>
   Operation carry_out(const std::string& election, Done done, Act act) {
     // `since` is never later than what others read under the lock after us.
     const Instant sent = now();
     const auto lock = space_->lock();
+    Place& place = space_->at(election);
     News news;
-    reply(std::move(done), act(space_->at(election), space_->moment(sent), news));
-    space_->publish(election, std::move(news));
+    reply(std::move(done), act(place.election, space_->moment(sent), news));
+    publish(place, news, sent);
     return next_operation();
+  }
+
+  static void publish(Place& place, const News& news, Instant now) {
+    Mail mail;
+    place.publish(news, now, mail);
+    mail.post();
+  }
+
+  void renew_some(std::span<const Renewal> due, std::size_t first,
+                  const std::function<void(std::size_t, RenewAnswer)>& done) {
+    const Instant sent = now();
+    const auto lock = space_->lock();
+    std::vector<std::optional<LossReason>> lost;
+    lost.reserve(due.size());
+    Mail mail;
+    for (const Renewal& each : due) {
+      Place& place = space_->at(each.election);
+      News news;
+      lost.push_back(place.election.renew(each, space_->moment(sent), news));
+      place.publish(news, sent, mail);
+    }
+    executor().post([over = over_, done, first, sent, lost = std::move(lost)] {
+      for (std::size_t i = 0; i < lost.size() && !*over; ++i) {
+        done(first + i, lost[i] ? RenewAnswer{TermLost{*lost[i]}} : RenewAnswer{Renewed{sent}});
+      }
+    });
+    mail.post();
   }
 
   template <typename Done>
@@ -165,14 +204,17 @@ class MemoryStore final : public Store {
 
   void turn_has_come(const Bid& bid) {
     const auto lock = space_->lock();
-    const auto wait = space_->at(bid.election).held_back(bid, now());
-    if (wait == Duration::zero()) space_->publish(bid.election, {std::nullopt, bid.candidate});
+    Place& place = space_->at(bid.election);
+    const Instant present = now();
+    if (place.election.held_back(bid, present) == Duration::zero()) {
+      publish(place, {.changed = false, .turn_of = bid.candidate}, present);
+    }
   }
 
   std::shared_ptr<MemorySpace> space_;
   MemoryOptions options_;
   std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);
-  std::map<Operation, std::shared_ptr<Subscription>> subscriptions_;
+  memory::Subscriptions subscriptions_;
   Operation last_operation_ = 0;
 };
 

@@ -1,3 +1,4 @@
+#include <conclave/export.hpp>
 #include <conclave/loop.hpp>
 #include <conclave/memory.hpp>
 
@@ -22,7 +23,7 @@ Result<std::shared_ptr<Store>> open_memory(net::Url& url, const StoreOptions& op
 
 }  // namespace
 
-extern const net::Opener memory_opener;
+extern CONCLAVE_API const net::Opener memory_opener;
 const net::Opener memory_opener{"memory", open_memory};
 
 }  // namespace conclave::stores

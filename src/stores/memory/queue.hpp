@@ -1,7 +1,8 @@
 // The standing bids of one election: first come, first served.
 #pragma once
 
-#include <algorithm>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include <conclave/store.hpp>
@@ -22,15 +23,22 @@ class Queue {
   // record, which waiters go by.
   void drop_silent(Duration lease, Instant now);
 
+  // The place is free since now: those who stand get their turns, one after the other.
+  void call_up(Instant now);
+
+  // For how long one with that many before it still has to wait for its turn, at most `longest`
+  // from the call. Nobody waits where nobody stands.
+  [[nodiscard]] Duration turn_in(std::uint32_t before, Duration longest, Instant now) const;
+
   // How many stand before that candidate; all of them when it does not stand itself.
   [[nodiscard]] std::uint32_t before(const Attempt& attempt) const;
 
   [[nodiscard]] const std::string* first() const {
-    return bids_.empty() ? nullptr : &bids_.front().candidate;
+    return line_ ? &line_->bids.front().candidate : nullptr;
   }
   [[nodiscard]] bool has(const Attempt& attempt) const;
   [[nodiscard]] std::vector<Standing> list() const;
-  void clear() { bids_.clear(); }
+  void clear() { line_.reset(); }
 
  private:
   struct Entry {
@@ -42,7 +50,17 @@ class Queue {
     std::uint32_t told = 0;  // the place in the last answer: it decides when the next look comes
   };
 
-  std::vector<Entry> bids_;
+  struct Line {
+    std::vector<Entry> bids;
+    Instant called;
+  };
+
+  [[nodiscard]] std::span<const Entry> bids() const;
+  template <typename Leaves>
+  bool drop(Leaves leaves);
+
+  // Only while somebody stands: in a process with very many elections, hardly any has a queue.
+  std::unique_ptr<Line> line_;
 };
 
 }  // namespace conclave::memory

@@ -3,39 +3,18 @@
 #include <conclave/memory.hpp>
 
 namespace conclave {
-namespace memory {
 
-void Subscription::tell(const std::shared_ptr<Subscription>& who,
-                        std::shared_ptr<const Observation> what) {
-  who->executor.post([who, what = std::move(what)] {
-    if (!who->over) who->sink(*what);
-  });
-}
-
-}  // namespace memory
-
-using memory::Subscription;
-
-void MemorySpace::subscribe(std::shared_ptr<Subscription> subscription) {
-  places_[subscription->election].observers.push_back(std::move(subscription));
-}
-
-void MemorySpace::unsubscribe(const std::shared_ptr<Subscription>& subscription) {
-  subscription->over = true;
-  std::erase(places_[subscription->election].observers, subscription);
-}
-
-void MemorySpace::publish(const std::string& election, memory::News news) {
-  const auto& observers = places_[election].observers;
-  if (news.for_all) {
+void memory::Place::publish(const News& news, Instant now, Mail& mail) {
+  if (observers.empty()) return;
+  if (news.changed) {
     // One copy for all of them: there may be thousands.
-    const auto what = std::make_shared<const Observation>(*std::move(news.for_all));
-    for (const auto& each : observers) Subscription::tell(each, what);
+    const auto what = std::make_shared<const Observation>(election.present(now));
+    for (Subscription& each : observers) mail.add(each, what);
   }
   if (!news.turn_of) return;
   const auto turn = std::make_shared<const Observation>(YourTurn{});
-  for (const auto& each : observers) {
-    if (each->candidate == *news.turn_of) Subscription::tell(each, turn);
+  for (Subscription& each : observers) {
+    if (each.candidate == *news.turn_of) mail.add(each, turn);
   }
 }
 

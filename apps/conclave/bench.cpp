@@ -1,0 +1,52 @@
+// Measures elections and hand-overs, beside a minimal client of the same store in the same run.
+#include <algorithm>
+
+#include <conclave/admin.hpp>
+
+#include "apps/conclave/bench.hpp"
+#include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/joiner.hpp"
+#include "apps/conclave/output.hpp"
+#include "apps/conclave/verbs.hpp"
+
+namespace conclave::app {
+namespace {
+
+// The median of some bare questions.
+double round_trip_us(const StoreArguments& arguments) {
+  const auto store = open(arguments.url, arguments.options);
+  std::vector<double> samples;
+  for (int i = 0; i < 101; ++i) {
+    const Instant asked = boot_now();
+    if (const auto answer = inspect(*store, "conclave-bench"); !answer) {
+      throw std::runtime_error(answer.error().message);
+    }
+    samples.push_back(std::chrono::duration<double, std::micro>(boot_now() - asked).count());
+  }
+  std::nth_element(samples.begin(), samples.begin() + 50, samples.end());
+  return samples[50];
+}
+
+Figures measure(const BenchArguments& arguments) {
+  if (arguments.what == "first") return bench_first(arguments);
+  if (arguments.what == "handoff") return bench_hand_over(arguments);
+  if (arguments.what == "crash") return bench_crash(arguments);
+  if (arguments.what == "check") return bench_check(arguments);
+  return bench_scale(arguments);
+}
+
+}  // namespace
+
+int bench(const BenchArguments& arguments) {
+  const bool processes = arguments.what == "handoff" || arguments.what == "crash";
+  if (processes && arguments.store.url.starts_with("memory:")) {
+    complain(
+        "memory: is not shared between processes, and the candidates of this benchmark are "
+        "processes: use another store, such as file:");
+    return wrong_usage;
+  }
+  const double rtt_us = round_trip_us(arguments.store);
+  return print_figures(arguments, measure(arguments), rtt_us);
+}
+
+}  // namespace conclave::app

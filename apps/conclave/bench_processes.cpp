@@ -1,0 +1,112 @@
+// Hand-overs between candidates that are processes.
+#include <signal.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "apps/conclave/bench.hpp"
+#include "apps/conclave/joiner.hpp"
+
+namespace conclave::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+double micros(Duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+// A crowd of candidates of which one leads.
+class Fleet {
+ public:
+  explicit Fleet(const BenchArguments& arguments)
+      : patience_(20s + 5 * arguments.store.options.lease.value_or(3s)),
+        crowd_(arguments.store, "conclave-bench") {
+    for (int i = 1; i <= std::max(arguments.candidates, 2); ++i) {
+      crowd_.add("candidate-" + std::to_string(i));
+    }
+    wait_for("elected");
+    settle();
+  }
+
+  // From the instant at which the old leader's is_leader() turned false.
+  Duration resign() {
+    crowd_.at(leader_).send(SIGUSR1);
+    const Instant lost = wait_for("lost");
+    const Duration took = wait_for("elected") - lost;
+    settle();
+    return took;
+  }
+
+  // From just before the kill.
+  Duration kill() {
+    const std::string victim = leader_;
+    const Instant killed = boot_now();
+    crowd_.at(victim).send(SIGKILL);
+    const Duration took = wait_for("elected") - killed;
+    crowd_.remove(victim);
+    follows_.erase(victim);
+    crowd_.add(victim);
+    settle();
+    return took;
+  }
+
+ private:
+  // The next thing that somebody says, and what it tells of who follows whom.
+  Said hear() {
+    auto said = crowd_.next(patience_);
+    if (!said) throw std::runtime_error("the candidates did not elect a leader in time");
+    if (said->event == "elected") leader_ = said->candidate;
+    if (said->event == "leader_changed") follows_[said->candidate] = said->leader;
+    return *std::move(said);
+  }
+
+  Instant wait_for(const std::string& event) {
+    while (true) {
+      const Said said = hear();
+      if (said.event == event) return said.at;
+    }
+  }
+
+  // Everybody has seen the leader, the newest one, too: nobody measures a start.
+  void settle() {
+    const auto sees_it = [this](const Joiner& each) { return follows_[each.id()] == leader_; };
+    while (!std::all_of(crowd_.all().begin(), crowd_.all().end(), sees_it)) hear();
+  }
+
+  const Duration patience_;
+  Crowd crowd_;
+  std::string leader_;
+  std::map<std::string, std::string> follows_;
+};
+
+Figures measure(const BenchArguments& arguments, const std::function<Duration(Fleet&)>& ours,
+                const std::function<double(RawClient&)>& raw) {
+  Figures figures;
+  Fleet fleet(arguments);
+  const auto client = make_raw_client(arguments.store.url);
+  Progress progress(arguments.rounds);
+  for (int round = 0; round < arguments.rounds; ++round) {
+    figures.ours_us.push_back(micros(ours(fleet)));
+    if (client) figures.raw_us.push_back(raw(*client));
+    progress.step();
+  }
+  return figures;
+}
+
+}  // namespace
+
+Figures bench_hand_over(const BenchArguments& arguments) {
+  return measure(
+      arguments, [](Fleet& fleet) { return fleet.resign(); },
+      [](RawClient& client) { return client.hand_over_us(); });
+}
+
+Figures bench_crash(const BenchArguments& arguments) {
+  return measure(
+      arguments, [](Fleet& fleet) { return fleet.kill(); },
+      [](RawClient& client) { return client.crash_us(); });
+}
+
+}  // namespace conclave::app

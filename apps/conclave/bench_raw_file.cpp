@@ -1,0 +1,155 @@
+// The file store's hand-over without the library: two processes, one lock, one synced write.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include <conclave/file.hpp>
+
+#include "apps/conclave/bench.hpp"
+#include "apps/conclave/joiner.hpp"
+
+namespace conclave::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+// Takes the lock, waiting for it, and writes what a term needs to be safe from a power failure.
+int take(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) fail(path);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  while (::fcntl(descriptor, F_OFD_SETLKW, &lock) != 0) {
+    if (errno != EINTR) fail(path);
+  }
+  static constexpr std::array<char, 8192> slot{};
+  if (::pwrite(descriptor, slot.data(), slot.size(), 0) < 0 || ::fdatasync(descriptor) != 0) {
+    fail(path);
+  }
+  return descriptor;
+}
+
+// A process that takes the lock, says when it has it, and lets go when it is told to.
+class RawHolder {
+ public:
+  explicit RawHolder(const std::string& path) {
+    std::array<int, 2> said{};
+    std::array<int, 2> told{};
+    if (::pipe2(said.data(), O_CLOEXEC) != 0 || ::pipe2(told.data(), O_CLOEXEC) != 0) fail("pipe");
+    pid_ = ::fork();
+    if (pid_ < 0) fail("fork");
+    if (pid_ == 0) live(path, said[1], told[0]);
+    ::close(said[1]);
+    ::close(told[0]);
+    said_ = said[0];
+    told_ = told[1];
+  }
+  ~RawHolder() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::close(said_);
+    ::close(told_);
+  }
+  RawHolder(const RawHolder&) = delete;
+  RawHolder& operator=(const RawHolder&) = delete;
+
+  // When it got the lock, or when it let go.
+  [[nodiscard]] Instant hear() const {
+    Instant at;
+    if (::read(said_, &at, sizeof at) != sizeof at) throw std::runtime_error("a raw client died");
+    return at;
+  }
+  void let_go() const { [[maybe_unused]] const auto written = ::write(told_, "x", 1); }
+  [[nodiscard]] int pid() const noexcept { return pid_; }
+
+ private:
+  [[noreturn]] static void live(const std::string& path, int said, int told) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int lock = take(path);
+    Instant now = boot_now();
+    char word = 0;
+    [[maybe_unused]] auto done = ::write(said, &now, sizeof now);
+    done = ::read(told, &word, 1);
+    now = boot_now();
+    done = ::pwrite(lock, "released", 8, 0);
+    ::close(lock);
+    done = ::write(said, &now, sizeof now);
+    ::_exit(0);
+  }
+
+  int pid_ = -1;
+  int said_ = -1;
+  int told_ = -1;
+};
+
+class RawFile final : public RawClient {
+ public:
+  explicit RawFile(const std::string& folder)
+      : path_(folder + "/conclave-bench-raw-" + std::to_string(::getpid())) {}
+  ~RawFile() override { ::unlink(path_.c_str()); }
+  RawFile(const RawFile&) = delete;
+  RawFile& operator=(const RawFile&) = delete;
+
+  double hand_over_us() override {
+    return between([](const RawHolder& holder) {
+      holder.let_go();
+      return holder.hear();
+    });
+  }
+
+  double crash_us() override {
+    return between([](const RawHolder& holder) {
+      const Instant killed = boot_now();
+      ::kill(holder.pid(), SIGKILL);
+      return killed;
+    });
+  }
+
+  double first_us() override {
+    const Instant begun = boot_now();
+    const int lock = take(path_);
+    const Instant taken = boot_now();
+    ::close(lock);
+    return std::chrono::duration<double, std::micro>(taken - begun).count();
+  }
+
+ private:
+  template <typename End>
+  double between(End end) {
+    const RawHolder holder(path_);
+    static_cast<void>(holder.hear());
+    const RawHolder waiter(path_);
+    std::this_thread::sleep_for(5ms);  // until it waits in the kernel; nobody can tell when
+    const Instant begun = end(holder);
+    return std::chrono::duration<double, std::micro>(waiter.hear() - begun).count();
+  }
+
+  const std::string path_;
+};
+
+}  // namespace
+
+std::unique_ptr<RawClient> make_raw_client(const std::string& url) {
+  if (!url.starts_with("file:")) return nullptr;
+  std::string folder = url.substr(5, url.find('?') - 5);
+  if (folder.starts_with("//")) folder.erase(0, 2);
+  if (folder.empty()) folder = default_file_directory();
+  return std::make_unique<RawFile>(folder);
+}
+
+}  // namespace conclave::app

@@ -1,0 +1,140 @@
+// Benchmarks within one process: the first election, one look, many candidates.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <deque>
+#include <fstream>
+#include <thread>
+
+#include <conclave/candidate.hpp>
+#include <conclave/waits.hpp>
+
+#include "apps/conclave/bench.hpp"
+#include "apps/conclave/joiner.hpp"
+
+namespace conclave::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+double micros(Duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+// From just before start() to the instant of the election.
+Duration first_election(const std::shared_ptr<Store>& store) {
+  Candidate candidate(store, "conclave-bench");
+  const auto events = candidate.subscribe();
+  const Instant begun = boot_now();
+  candidate.start();
+  while (const auto event = events->wait_for(30s)) {
+    if (event->kind == EventKind::error) throw std::runtime_error(event->error->message);
+    if (event->kind == EventKind::elected) return event->at - begun;
+  }
+  throw std::runtime_error("was not elected: does somebody else take part in conclave-bench?");
+}
+
+double resident_bytes() {
+  long total = 0;
+  long resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return static_cast<double>(resident * ::sysconf(_SC_PAGESIZE));
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+template <typename Look>
+double each_us(Look look) {
+  constexpr int looks = 100'000;
+  const Instant begun = boot_now();
+  for (int i = 0; i < looks; ++i) look();
+  return micros(boot_now() - begun) / looks;
+}
+
+}  // namespace
+
+Figures bench_first(const BenchArguments& arguments) {
+  Figures figures;
+  const auto store = open(arguments.store.url, arguments.store.options);
+  const auto client = make_raw_client(arguments.store.url);
+  Progress progress(arguments.rounds);
+  for (int round = 0; round < arguments.rounds; ++round) {
+    figures.ours_us.push_back(micros(first_election(store)));
+    if (client) figures.raw_us.push_back(client->first_us());
+    progress.step();
+  }
+  return figures;
+}
+
+// Ours to one reading of the clock.
+Figures bench_check(const BenchArguments& arguments) {
+  Figures figures;
+  const auto store = open(arguments.store.url, arguments.store.options);
+  Candidate candidate(store, "conclave-bench");
+  candidate.start();
+  if (!wait_until_leader(candidate, 30s)) {
+    throw std::runtime_error("was not elected: does somebody else take part in conclave-bench?");
+  }
+  Candidate follower(store, "conclave-bench");
+  bool leads = true;
+  std::vector<double> as_follower;
+  Progress progress(arguments.rounds);
+  for (int round = 0; round < arguments.rounds; ++round) {
+    figures.ours_us.push_back(each_us([&] { leads = candidate.is_leader() && leads; }));
+    figures.raw_us.push_back(each_us([] { static_cast<void>(boot_now()); }));
+    as_follower.push_back(each_us([&] { leads = !follower.is_leader() && leads; }));
+    progress.step();
+  }
+  if (!leads) throw std::runtime_error("lost its term while it was measured");
+  std::nth_element(as_follower.begin(), as_follower.begin() + as_follower.size() / 2,
+                   as_follower.end());
+  figures.extras.emplace_back("follower_p50_us", as_follower[as_follower.size() / 2]);
+  return figures;
+}
+
+// Candidates of this process, each in an election of its own, for as many seconds as rounds.
+Figures bench_scale(const BenchArguments& arguments) {
+  Figures figures;
+  const auto store = open(arguments.store.url, arguments.store.options);
+  const double before = resident_bytes();
+  std::deque<Candidate> candidates;
+  for (int i = 0; i < arguments.candidates; ++i) {
+    const Instant begun = boot_now();
+    candidates.emplace_back(store, "conclave-bench-" + std::to_string(i));
+    candidates.back().start();
+    figures.ours_us.push_back(micros(boot_now() - begun));
+  }
+  for (Candidate& each : candidates) {
+    if (!wait_until_leader(each, 60s)) throw std::runtime_error(each.election() + ": not elected");
+  }
+  const double cpu = cpu_seconds();
+  const Instant begun = boot_now();
+  Progress progress(arguments.rounds);
+  for (int second = 0; second < arguments.rounds; ++second) {
+    std::this_thread::sleep_for(1s);
+    progress.step();
+  }
+  const double elapsed = std::chrono::duration<double>(boot_now() - begun).count();
+  const double used = cpu_seconds() - cpu;
+  double late = 0;
+  double leaders = 0;
+  for (const Candidate& each : candidates) {
+    late += static_cast<double>(each.snapshot().counters.late_renewals);
+    leaders += each.is_leader() ? 1 : 0;
+  }
+  figures.extras = {{"candidates", arguments.candidates},
+                    {"leaders", leaders},
+                    {"bytes_each", (resident_bytes() - before) / arguments.candidates},
+                    {"core_percent", 100 * used / elapsed},
+                    {"late_renewals", late}};
+  return figures;
+}
+
+}  // namespace conclave::app

@@ -1,0 +1,34 @@
+// Ends an election, and removes what one left behind.
+#include <conclave/admin.hpp>
+
+#include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/output.hpp"
+#include "apps/conclave/verbs.hpp"
+
+namespace conclave::app {
+namespace {
+
+int told(const Result<bool>& was_there, const std::string& election, const char* done) {
+  if (!was_there) {
+    complain(was_there.error().message);
+    return failed;
+  }
+  const std::string name = printable(election);
+  return say(*was_there ? name + ": " + done : name + ": there is no such election") ? ok : failed;
+}
+
+}  // namespace
+
+int end(const EndArguments& arguments) {
+  const auto store = open(arguments.store.url, arguments.store.options);
+  return told(conclave::end(*store, arguments.election), arguments.election,
+              "ended; its candidates have been told");
+}
+
+int remove(const RemoveArguments& arguments) {
+  const auto store = open(arguments.store.url, arguments.store.options);
+  return told(conclave::remove(*store, arguments.election), arguments.election,
+              "removed; its terms go on growing when it begins anew");
+}
+
+}  // namespace conclave::app

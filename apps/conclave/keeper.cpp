@@ -1,0 +1,271 @@
+#include "apps/conclave/keeper.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/output.hpp"
+
+namespace conclave::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A command that fails at once is not tried again at once.
+constexpr Duration restart_pause = 1s;
+
+Instant boot_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return Instant{std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec}};
+}
+
+class Keeper {
+ public:
+  Keeper(const RunArguments& arguments, const ChildSpec& command, int control, SharedPage& page)
+      : arguments_(arguments),
+        command_(command),
+        control_(control),
+        page_(page),
+        store_(open(arguments.candidate.store.url, arguments.candidate.store.options)),
+        candidate_(store_, arguments.candidate.election, arguments.candidate.options),
+        events_(candidate_.subscribe(1024)),
+        begun_(boot_now()) {
+    page_.lease = store_->lease().count();
+  }
+
+  int keep() {
+    candidate_.start();
+    while (!result_) {
+      take_events();
+      take_control();
+      if (child_ && child_->ended()) command_ended(*child_->ended());
+      watch_times();
+      if (!result_) wait();
+    }
+    end_family();
+    leadership_.reset();
+    candidate_.stop();
+    return *result_;
+  }
+
+ private:
+  // ---- what happens
+
+  void take_events() {
+    while (const auto event = events_->try_pop()) {
+      switch (event->kind) {
+        case EventKind::elected:
+          valid_until_ = event->valid_until;
+          elected(event->term);
+          break;
+        case EventKind::extended: valid_until_ = event->valid_until; break;
+        case EventKind::stopping: ask_to_end(SIGTERM); break;
+        case EventKind::lost: lost(); break;
+        case EventKind::error: complain_once(event->error); break;
+        case EventKind::stopped: stopped(); break;
+        default: break;
+      }
+      publish();
+    }
+  }
+
+  void elected(Term term) {
+    was_elected_ = true;
+    leadership_ = candidate_.leadership();
+    if (leadership_ && leadership_->term() == term) return spawn();
+    leadership_.reset();  // over already, or asked to end
+  }
+
+  void spawn() {
+    try {
+      ChildSpec spec = command_;
+      spec.environment.push_back("CONCLAVE_ELECTION=" + candidate_.election());
+      spec.environment.push_back("CONCLAVE_CANDIDATE=" + candidate_.id());
+      spec.environment.push_back("CONCLAVE_TERM=" + std::to_string(leadership_->term().value));
+      child_.emplace(spec);
+      ending_since_.reset();
+      respawn_at_.reset();
+    } catch (const std::system_error& failure) {
+      complain(std::string(failure.what()) + ": the command cannot be executed");
+      result_ = failure.code() == std::errc::no_such_file_or_directory ? not_found : not_executable;
+    }
+    publish();
+  }
+
+  void lost() {
+    end_family();
+    leadership_.reset();
+    respawn_at_.reset();
+    if (result_ || !was_elected_) return;
+    if (arguments_.once || arguments_.on_lost == OnLost::exit) {
+      complain("leadership was lost before the command ended");
+      result_ = last_code_.value_or(ExitCode::lost);
+    }
+  }
+
+  // The candidate takes part no more: asked to, or the election was ended.
+  void stopped() {
+    if (result_) return;
+    if (!asked_) complain("the election was ended");
+    result_ = asked_ ? last_code_.value_or(by_signal + *asked_) : failed;
+  }
+
+  void command_ended(int code) {
+    end_family();  // whoever the command left behind
+    last_code_ = code;
+    if (asked_ || front_is_gone_ || arguments_.once) {
+      result_ = front_is_gone_ ? cannot_supervise : code;
+    } else if (ending_since_) {
+      leadership_.reset();  // it ended because the term does: the place is free at once
+    } else if (arguments_.restart == Restart::always ||
+               (arguments_.restart == Restart::on_failure && code != 0)) {
+      respawn_at_ = boot_now() + restart_pause;
+    } else {
+      result_ = code;
+    }
+  }
+
+  // Signals from the front, and its end.
+  void take_control() {
+    std::array<unsigned char, 64> signals{};
+    const auto count = ::read(control_, signals.data(), signals.size());
+    if (count == 0) return front_gone("the process that was started is gone");
+    for (ssize_t i = 0; i < count; ++i) passed_on(signals[static_cast<std::size_t>(i)]);
+  }
+
+  void passed_on(int signal) {
+    const bool ends = signal == SIGTERM || signal == SIGINT;
+    if (!child_) {
+      if (ends || signal == SIGHUP || signal == SIGQUIT) result_ = by_signal + signal;
+      return;
+    }
+    if (!ends) return child_->send(signal);
+    asked_ = signal;
+    ask_to_end(signal);
+    candidate_.request_stop();
+  }
+
+  void front_gone(const char* why) {
+    if (std::exchange(front_is_gone_, true)) return;
+    complain(why);
+    if (!child_) {
+      result_ = cannot_supervise;
+      return;
+    }
+    ask_to_end(SIGTERM);
+    candidate_.request_stop();
+  }
+
+  // ---- time
+
+  // The first of the two instants. The second is kill_at().
+  void ask_to_end(int signal) {
+    if (!child_ || ending_since_) return;
+    ending_since_ = boot_now();
+    child_->send(signal);
+    child_->send(SIGCONT);  // one that is stopped would not hear it
+  }
+
+  // Some time before the deadline: the family has to be dead at it, not to be told.
+  [[nodiscard]] std::optional<Instant> kill_at() const {
+    if (!child_) return std::nullopt;
+    Instant at = valid_until_ - store_->lease() / 20;
+    if (ending_since_) at = std::min(at, *ending_since_ + drain());
+    return at;
+  }
+
+  [[nodiscard]] Duration drain() const {
+    const Duration longest =
+        arguments_.candidate.options.drain_limit.value_or(10 * store_->lease());
+    // Without its front nobody can ask for the end any more: it has to come within the lease.
+    return front_is_gone_ ? std::min(longest, store_->lease() / 4) : longest;
+  }
+
+  void watch_times() {
+    const Instant now = boot_now();
+    const Duration silence = now - Instant{Duration{page_.beat.load()}};
+    if (silence > store_->lease() / 2)
+      front_gone("the process that was started does not run any more");
+    if (const auto at = kill_at(); at && now >= *at) {
+      end_family();
+      command_ended(by_signal + SIGKILL);
+    }
+    if (respawn_at_ && leadership_ && now >= *respawn_at_) spawn();
+    if (!was_elected_ && arguments_.timeout && now >= begun_ + *arguments_.timeout) {
+      complain("was not elected within the time-out");
+      result_ = not_elected;
+    }
+    publish();
+  }
+
+  void wait() {
+    Instant next = boot_now() + store_->lease() / 10;
+    if (const auto at = kill_at()) next = std::min(next, *at);
+    if (respawn_at_) next = std::min(next, *respawn_at_);
+    if (!was_elected_ && arguments_.timeout) next = std::min(next, begun_ + *arguments_.timeout);
+    const Duration left = std::max(next - boot_now(), Duration::zero());
+    const timespec limit{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
+                         (left % 1s).count()};
+    std::array<pollfd, 3> wanted{{{events_->fd(), POLLIN, 0},
+                                  {front_is_gone_ ? -1 : control_, POLLIN, 0},
+                                  {child_ ? child_->fd() : -1, POLLIN, 0}}};
+    ::ppoll(wanted.data(), wanted.size(), &limit, nullptr);
+  }
+
+  // ---- the end of a family
+
+  void end_family() {
+    if (!child_) return;
+    child_->end_family();
+    child_.reset();
+    publish();
+  }
+
+  void publish() {
+    const auto at = kill_at();
+    page_.group = child_ ? child_->group() : 0;
+    page_.kill_at = at ? at->time_since_epoch().count() : 0;
+  }
+
+  void complain_once(const std::optional<Error>& error) {
+    if (!error || error->message == last_complaint_) return;
+    last_complaint_ = error->message;
+    complain(error->message);
+  }
+
+  const RunArguments& arguments_;
+  const ChildSpec& command_;
+  const int control_;
+  SharedPage& page_;
+  const std::shared_ptr<Store> store_;
+  Candidate candidate_;
+  const std::shared_ptr<EventQueue> events_;
+  const Instant begun_;
+
+  std::optional<Leadership> leadership_;  // a voluntary hand-over waits for the command
+  std::optional<Child> child_;
+  Instant valid_until_;
+  std::optional<Instant> ending_since_;  // the command was asked to end
+  std::optional<Instant> respawn_at_;
+  std::optional<int> asked_;  // by this signal, to end altogether
+  std::optional<int> last_code_;
+  std::optional<int> result_;
+  std::string last_complaint_;
+  bool was_elected_ = false;
+  bool front_is_gone_ = false;
+};
+
+}  // namespace
+
+int keep(const RunArguments& arguments, const ChildSpec& command, int control, SharedPage& page) {
+  return Keeper(arguments, command, control, page).keep();
+}
+
+}  // namespace conclave::app

@@ -1,0 +1,59 @@
+#include <signal.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/output.hpp"
+#include "apps/conclave/verbs.hpp"
+
+namespace conclave::app {
+namespace {
+
+struct Carry {
+  int operator()(const RunArguments& arguments) const { return run(arguments); }
+  int operator()(const JoinArguments& arguments) const { return join(arguments); }
+  int operator()(const StatusArguments& arguments) const { return status(arguments); }
+  int operator()(const WatchArguments& arguments) const { return watch(arguments); }
+  int operator()(const EndArguments& arguments) const { return end(arguments); }
+  int operator()(const RemoveArguments& arguments) const { return remove(arguments); }
+  int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
+  int operator()(const BenchArguments& arguments) const { return bench(arguments); }
+  int operator()(const DemoArguments& arguments) const { return demo(arguments); }
+  int operator()(const CompletionArguments& arguments) const { return completion(arguments); }
+  int operator()(const ManArguments& arguments) const { return man(arguments); }
+  int operator()(const VersionArguments& arguments) const { return version(arguments); }
+};
+
+int start(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error to report, not an end without a release
+  const auto parsed = parse(argc, argv, [](const char* name) { return std::getenv(name); });
+  if (hide_password(argc, argv)) {
+    complain(
+        "a password on the command line can be seen by others for a moment: put the URL into "
+        "CONCLAVE_STORE, or as store = ... into a file named by --config");
+  }
+  if (!parsed) {
+    complain(parsed.error().message);
+    return wrong_usage;
+  }
+  if (const auto* help = std::get_if<Help>(&*parsed)) {
+    return say(help->text) ? ok : failed;
+  }
+  return std::visit(Carry{}, std::get<Command>(*parsed));
+}
+
+}  // namespace
+}  // namespace conclave::app
+
+int main(int argc, char** argv) {
+  try {
+    return conclave::app::start(argc, argv);
+  } catch (const std::invalid_argument& wrong) {
+    conclave::app::complain(wrong.what());
+    return conclave::app::wrong_usage;
+  } catch (const std::exception& failure) {
+    conclave::app::complain(failure.what());
+    return conclave::app::failed;
+  }
+}

@@ -1,0 +1,77 @@
+#include "apps/conclave/output.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace conclave::app {
+namespace {
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const auto written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+void complain(std::string_view sentence) {
+  write_all(STDERR_FILENO, "conclave: " + printable(sentence) + "\n");
+}
+
+bool say(std::string_view line) { return write_all(STDOUT_FILENO, std::string(line) + "\n"); }
+
+bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      std::array<char, 8> code{};
+      std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned>(c));
+      result += code.data();
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string human(double seconds) {
+  std::array<char, 32> text{};
+  const double size = std::abs(seconds);
+  if (size >= 1) {
+    std::snprintf(text.data(), text.size(), "%.3g s", seconds);
+  } else if (size >= 1e-3) {
+    std::snprintf(text.data(), text.size(), "%.3g ms", seconds * 1e3);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.3g µs", seconds * 1e6);
+  }
+  return text.data();
+}
+
+// In a URL: all between the first colon after the user's name and the last @.
+bool hide_password(int argc, char** argv) {
+  bool found = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--") == 0) break;  // the command's own arguments are its own affair
+    char* const host = std::strstr(argv[i], "://");
+    char* const at = std::strrchr(argv[i], '@');
+    if (host == nullptr || at == nullptr || at < host) continue;
+    char* const colon = std::strchr(host + 3, ':');
+    if (colon == nullptr || colon + 1 >= at) continue;
+    std::memset(colon + 1, '*', static_cast<std::size_t>(at - colon - 1));
+    found = true;
+  }
+  return found;
+}
+
+}  // namespace conclave::app

@@ -1,0 +1,154 @@
+// Runs a command only while this process leads.
+//
+// Two processes watch each other. The keeper stands for election and is the command's parent. The
+// front is what the user started: it passes signals on. If the front is killed or stopped, the
+// keeper ends the command and then gives the place up. If the keeper is, the front ends the command
+// before the lease is over. Neither shares a process group with the command.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#include "apps/conclave/executable.hpp"
+#include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/keeper.hpp"
+#include "apps/conclave/output.hpp"
+#include "apps/conclave/signals.hpp"
+#include "apps/conclave/verbs.hpp"
+
+namespace conclave::app {
+namespace {
+
+std::int64_t boot_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Everything of ours stays out of the command's environment: a URL may hold a password.
+std::vector<std::string> environment_for_command() {
+  std::vector<std::string> all;
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (std::strncmp(*each, "CONCLAVE_", 9) != 0) all.emplace_back(*each);
+  }
+  return all;
+}
+
+[[noreturn]] void be_keeper(const RunArguments& arguments, const ChildSpec& command, int control,
+                            SharedPage& page) {
+  ::setpgid(0, 0);  // the terminal's signals come through the front
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int code = cannot_supervise;
+  try {
+    code = keep(arguments, command, control, page);
+  } catch (const std::invalid_argument& wrong) {
+    complain(wrong.what());
+    code = wrong_usage;
+  } catch (const std::exception& failure) {
+    complain(failure.what());
+  }
+  std::_Exit(code);
+}
+
+// Ends what the keeper left behind, and waits until it is gone.
+void end_orphans(const SharedPage& page) {
+  do {
+    kill_group_and_descendants(page.group);
+  } while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR);
+}
+
+class Front {
+ public:
+  Front(pid_t keeper, int control, SharedPage& page, const Signals& signals)
+      : keeper_(keeper),
+        descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, keeper, 0))),
+        control_(control),
+        page_(page),
+        signals_(signals) {}
+
+  int watch() {
+    while (true) {
+      page_.beat = boot_ns();
+      const std::int64_t kill_at = page_.kill_at;
+      // The keeper does this by itself, unless it is stopped.
+      if (kill_at != 0 && boot_ns() >= kill_at) kill_group_of_command();
+      wait(kill_at);
+      while (const auto signal = signals_.take()) pass_on(*signal);
+      int status = 0;
+      if (::waitpid(keeper_, &status, WNOHANG) == keeper_) return ended(status);
+    }
+  }
+
+ private:
+  void kill_group_of_command() const {
+    const int group = page_.group;
+    if (group > 0) ::kill(-group, SIGKILL);
+  }
+
+  void wait(std::int64_t kill_at) const {
+    std::int64_t left = std::max<std::int64_t>(page_.lease / 20, 5'000'000);
+    if (kill_at > boot_ns()) left = std::min(left, kill_at - boot_ns());
+    const timespec limit{left / 1'000'000'000, left % 1'000'000'000};
+    std::array<pollfd, 2> wanted{{{signals_.fd(), POLLIN, 0}, {descriptor_, POLLIN, 0}}};
+    ::ppoll(wanted.data(), wanted.size(), &limit, nullptr);
+  }
+
+  void pass_on(int signal) const {
+    const auto number = static_cast<unsigned char>(signal);
+    [[maybe_unused]] const auto written = ::write(control_, &number, 1);
+  }
+
+  [[nodiscard]] int ended(int status) const {
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    end_orphans(page_);
+    complain("the process that stood for election was ended by signal " +
+             std::to_string(WTERMSIG(status)) + "; the command was ended, too");
+    return cannot_supervise;
+  }
+
+  const pid_t keeper_;
+  const int descriptor_;
+  const int control_;
+  SharedPage& page_;
+  const Signals& signals_;
+};
+
+}  // namespace
+
+int run(const RunArguments& arguments) {
+  const auto found = find_executable(arguments.command.front(), std::getenv("PATH"));
+  if (const auto* cannot = std::get_if<CannotRun>(&found)) {
+    complain(cannot->sentence);
+    return cannot->exit_code;
+  }
+  const ChildSpec command{std::get<std::string>(found), arguments.command,
+                          environment_for_command()};
+  const Signals signals{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+  SharedPage& page = make_shared_page();
+  page.beat = boot_ns();
+  std::array<int, 2> control{};
+  if (::pipe2(control.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    throw std::system_error(errno, std::generic_category(), "a pipe could not be made");
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t keeper = ::fork();
+  if (keeper < 0) throw std::system_error(errno, std::generic_category(), "fork failed");
+  if (keeper == 0) {
+    ::close(control[1]);
+    be_keeper(arguments, command, control[0], page);
+  }
+  ::close(control[0]);
+  return Front(keeper, control[1], page, signals).watch();
+}
+
+}  // namespace conclave::app

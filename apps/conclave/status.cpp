@@ -1,0 +1,77 @@
+// Says who leads.
+#include <nlohmann/json.hpp>
+
+#include <conclave/admin.hpp>
+
+#include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/output.hpp"
+#include "apps/conclave/verbs.hpp"
+
+namespace conclave::app {
+namespace {
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// How long ago the leader was last heard of, by the server's clock where it has one.
+std::optional<double> age_of(const Record& record) {
+  if (!record.renewed || !record.server_time) return std::nullopt;
+  return seconds(*record.server_time - *record.renewed);
+}
+
+std::string json_of(const std::string& election, const Inspection& found) {
+  nlohmann::ordered_json line;
+  line["election"] = election;
+  line["ended"] = found.ended;
+  line["last_term"] = found.last_term.value;
+  line["leader"] = nullptr;
+  if (found.leader) {
+    const Record& record = *found.leader;
+    line["leader"] = record.leader;
+    line["term"] = record.term.value;
+    line["metadata"] = record.metadata;
+    line["lease"] = seconds(record.lease);
+    if (const auto age = age_of(record)) line["age"] = *age;
+  } else if (found.vacancy) {
+    line["vacancy"] = std::string(to_string(*found.vacancy));
+  }
+  auto& candidates = line["candidates"] = nlohmann::ordered_json::array();
+  for (const Standing& each : found.candidates) {
+    candidates.push_back({{"candidate", each.candidate}, {"place", each.place}});
+  }
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string words_of(const std::string& election, const Inspection& found) {
+  std::string text = printable(election) + ": ";
+  if (!found.leader) {
+    text += found.ended ? "was ended" : "nobody leads";
+    if (found.last_term.exists())
+      text += "; the last term was " + std::to_string(found.last_term.value);
+    return text;
+  }
+  const Record& record = *found.leader;
+  text += printable(record.leader) + " leads, term " + std::to_string(record.term.value);
+  if (const auto age = age_of(record)) text += ", last heard of " + human(*age) + " ago";
+  if (!record.metadata.empty()) text += "\n  " + printable(record.metadata);
+  for (const Standing& each : found.candidates) {
+    text += "\n  " + std::to_string(each.place) + ". in line: " + printable(each.candidate);
+  }
+  return text;
+}
+
+}  // namespace
+
+int status(const StatusArguments& arguments) {
+  const auto store = open(arguments.store.url, arguments.store.options);
+  const Result<Inspection> found = inspect(*store, arguments.election);
+  if (!found) {
+    complain(found.error().message);
+    return failed;
+  }
+  const bool said = say(arguments.json ? json_of(arguments.election, *found)
+                                       : words_of(arguments.election, *found));
+  if (!said) return failed;
+  return found->leader ? ok : nobody_leads;
+}
+
+}  // namespace conclave::app

@@ -1,0 +1,88 @@
+// Shows who leads, as it changes: a live view on a terminal, lines otherwise.
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <deque>
+
+#include <conclave/observer.hpp>
+
+#include "apps/conclave/event_lines.hpp"
+#include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/output.hpp"
+#include "apps/conclave/signals.hpp"
+#include "apps/conclave/verbs.hpp"
+
+namespace conclave::app {
+namespace {
+
+constexpr int refresh_ms = 250;
+constexpr std::size_t history_lines = 8;
+
+// Redraws itself in place.
+class View {
+ public:
+  explicit View(std::string election) : election_(std::move(election)) {}
+
+  void note(const Event& event) {
+    history_.push_back("  " + readable_line(event));
+    if (history_.size() > history_lines) history_.pop_front();
+  }
+
+  [[nodiscard]] bool draw(const Observer& observer) {
+    std::string text;
+    if (lines_ > 0) text += "\x1b[" + std::to_string(lines_) + "F";
+    text += "\x1b[J" + printable(election_) + "\n" + state(observer) + "\n";
+    for (const std::string& line : history_) text += line + "\n";
+    lines_ = 2 + history_.size();
+    text.pop_back();  // say() ends the line
+    return say(text);
+  }
+
+ private:
+  static std::string state(const Observer& observer) {
+    if (!observer.is_known()) return "  asking the store";
+    const auto leader = observer.leader();
+    if (!leader) return "  nobody leads";
+    const double age = std::chrono::duration<double>(leader->age).count();
+    std::string text = "  " + printable(leader->id) + " leads, term " +
+                       std::to_string(leader->term.value) + ", seen " + human(age) + " ago";
+    if (!leader->metadata.empty()) text += ", " + printable(leader->metadata);
+    return text;
+  }
+
+  const std::string election_;
+  std::deque<std::string> history_;
+  std::size_t lines_ = 0;
+};
+
+}  // namespace
+
+int watch(const WatchArguments& arguments) {
+  const Signals signals{SIGTERM, SIGINT, SIGHUP};
+  Observer observer(open(arguments.store.url, arguments.store.options), arguments.election);
+  EventQueue& events = observer.events();
+  const bool live = is_terminal(STDOUT_FILENO) && !arguments.json;
+  View view(arguments.election);
+  std::array<pollfd, 2> wanted{{{signals.fd(), POLLIN, 0}, {events.fd(), POLLIN, 0}}};
+  bool read = true;
+  while (read) {
+    bool ended = false;
+    while (const auto event = events.try_pop()) {
+      ended = ended || event->kind == EventKind::stopped;
+      view.note(*event);
+      if (!live) {
+        read = read && say(arguments.json ? json_line(*event, arguments.election, "")
+                                          : readable_line(*event));
+      }
+    }
+    if (live) read = view.draw(observer);
+    if (ended) return ok;
+    ::poll(wanted.data(), wanted.size(), live ? refresh_ms : -1);
+    if (signals.take()) return ok;
+  }
+  return failed;
+}
+
+}  // namespace conclave::app

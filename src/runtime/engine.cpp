@@ -1,0 +1,357 @@
+// What users ask of a candidate, from any thread.
+#include "runtime/engine.hpp"
+
+#include <algorithm>
+
+#include <conclave/names.hpp>
+
+#include "runtime/identity.hpp"
+#include "runtime/listener.hpp"
+#include "runtime/patience.hpp"
+
+namespace conclave::runtime {
+namespace {
+
+// How long stop() waits for a store that does not answer, when nobody says otherwise.
+constexpr Duration store_patience = std::chrono::seconds{2};
+
+constexpr Duration longest_term = std::chrono::hours{24 * 365};
+
+std::string checked_id(std::string id) {
+  if (id.empty()) return make_id();
+  if (const auto error = check_candidate_id(id)) throw std::invalid_argument(error->message);
+  return id;
+}
+
+std::string checked_metadata(std::string metadata) {
+  if (const auto error = check_metadata(metadata)) throw std::invalid_argument(error->message);
+  return metadata;
+}
+
+std::string checked_election(std::string election) {
+  if (const auto error = check_election_name(election)) throw std::invalid_argument(error->message);
+  return election;
+}
+
+Timing checked_timing(const Store& store, const Options& options) {
+  const TimingOptions wanted{store.lease(), options.renew_interval, options.request_timeout,
+                             options.grace, options.drain_limit,    options.cool_down};
+  auto timing = resolve_timing(wanted, timing_limits(store.traits()));
+  if (!timing) throw std::invalid_argument(timing.error().message);
+  if (options.term_limit && *options.term_limit <= timing->grace) {
+    throw std::invalid_argument("term_limit has to be longer than the grace, or be left out");
+  }
+  if (options.term_limit && *options.term_limit > longest_term) {
+    throw std::invalid_argument("term_limit has to be at most one year, or be left out");
+  }
+  return *std::move(timing);
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<Driver> driver, std::string election, Options options)
+    : driver_(std::move(driver)),
+      election_(checked_election(std::move(election))),
+      machine_({checked_id(std::move(options.id)),
+                driver_->share(checked_timing(driver_->store(), options))},
+               driver_->random()),
+      extras_(special(std::move(options))),
+      validity_(driver_->pages().take()) {}
+
+// Most candidates are plain.
+std::unique_ptr<Engine::Extras> Engine::special(Options options) {
+  std::string metadata = checked_metadata(std::move(options.metadata));
+  const bool plain = metadata.empty() && !options.term_limit && !options.executor &&
+                     options.overrun == Overrun::report;
+  if (plain) return nullptr;
+  auto extras = std::make_unique<Extras>();
+  extras->metadata = std::move(metadata);
+  extras->term_limit = options.term_limit;
+  extras->executor = std::move(options.executor);
+  extras->overrun = options.overrun;
+  return extras;
+}
+
+Engine::~Engine() { driver_->pages().give_back(validity_); }
+
+Engine::Extras& Engine::extras() {
+  if (!extras_) extras_ = std::make_unique<Extras>();
+  return *extras_;
+}
+
+void Engine::start() {
+  if (in_forked_child()) return;
+  {
+    const std::scoped_lock lock(mutex());
+    if (mode_ != Mode::idle) {
+      throw InvalidState(stop_asked_
+                             ? "start() was called while the candidate is stopping"
+                             : "start() was called while the candidate runs: stop it first");
+    }
+    mode_ = Mode::started;
+    begins_ = true;  // at once: a stop that comes now must not come before the start
+    runs_ += 1;
+    if (extras_) extras_->stop_owed = false;
+  }
+  speak();
+  driver_->begin(shared_from_this());
+}
+
+void Engine::begin_run() {
+  if (in_forked_child()) return;
+  const std::scoped_lock lock(mutex());
+  if (mode_ == Mode::started) {
+    throw InvalidState("run() was called after start(): the candidate campaigns already");
+  }
+  if (extras().in_run) throw InvalidState("run() was called while another call of it runs");
+  extras_->in_run = true;
+  extras_->stop_owed = false;
+}
+
+void Engine::end_run() noexcept {
+  if (in_forked_child()) return;
+  const std::scoped_lock lock(mutex());
+  extras_->in_run = false;
+  extras_->stop_owed = false;
+}
+
+std::uint64_t Engine::wait_to_lead(Waiter waiter) {
+  bool begins = false;
+  std::uint64_t number = 0;
+  {
+    std::unique_lock lock(mutex());
+    if (mode_ == Mode::started) {
+      throw InvalidState(
+          "lead() was called after start(): the candidate campaigns already; use leadership()");
+    }
+    if (extras().waiter) throw InvalidState("lead() was called while another call of it waits");
+    const bool owed = std::exchange(extras_->stop_owed, false);
+    if (stop_asked_ || owed) {
+      lock.unlock();
+      waiter(std::nullopt);
+      return 0;
+    }
+    begins = mode_ == Mode::idle;
+    mode_ = Mode::leading;
+    if (begins) begins_ = true;
+    if (begins) runs_ += 1;
+    extras_->waiter = std::move(waiter);
+    number = ++extras_->waiter_number;
+  }
+  if (begins) speak();
+  begins ? driver_->begin(shared_from_this()) : post<core::Tick>();
+  return number;
+}
+
+void Engine::forget(std::uint64_t waiter) {
+  if (in_forked_child()) return;
+  Waiter forgotten;
+  {
+    const std::scoped_lock lock(mutex());
+    if (!extras_ || extras_->waiter_number != waiter) return;
+    forgotten = std::exchange(extras_->waiter, nullptr);
+  }
+  if (!forgotten) return;
+  post<core::Tick>();  // nobody campaigns for nobody
+  forgotten(std::nullopt);
+}
+
+void Engine::resign() {
+  if (!in_forked_child()) post<core::ResignAsked>();
+}
+
+void Engine::healthy(bool is_healthy) noexcept {
+  if (in_forked_child()) return;
+  {
+    const std::scoped_lock lock(mutex());
+    if (is_healthy && !extras_) return;
+    extras().unhealthy = !is_healthy;
+  }
+  post<core::Tick>();
+}
+
+void Engine::request_stop() noexcept {
+  if (!in_forked_child()) ask_to_stop();
+}
+
+std::uint32_t Engine::ask_to_stop() noexcept {
+  Waiter forgotten;
+  std::uint32_t run = 0;
+  {
+    const std::scoped_lock lock(mutex());
+    run = runs_;
+    if (extras_ && !extras_->waiter) {
+      const bool works = mode_ == Mode::leading && extras_->work && extras_->work->claims > 0;
+      if (works || extras_->in_run) extras_->stop_owed = true;
+    }
+    if (mode_ == Mode::idle || std::exchange(stop_asked_, true)) return run;
+    if (extras_) forgotten = std::exchange(extras_->waiter, nullptr);
+  }
+  post<core::Stop>();
+  if (forgotten) forgotten(std::nullopt);
+  return run;
+}
+
+bool Engine::stop(std::optional<Duration> limit) {
+  if (in_forked_child()) return true;
+  std::shared_ptr<Strand> user_code;
+  bool idle = false;
+  {
+    const std::scoped_lock lock(mutex());
+    if (extras_) user_code = extras_->strand;
+    idle = mode_ == Mode::idle;
+  }
+  const std::uint32_t run = ask_to_stop();
+  if (user_code && user_code->is_user_code_here()) return idle;
+  speak();
+  const auto longest =
+      after(limit.value_or(machine_.timing().drain_limit + machine_.timing().request_timeout));
+  std::unique_lock lock(mutex());
+  auto until = longest;
+  bool work_is_over = false;
+  while (over_ < run) {
+    if (!limit && !work_is_over && machine_.role() == Role::stopped) {
+      work_is_over = true;
+      until = std::min(longest, std::chrono::steady_clock::now() + store_patience);
+    }
+    if (driver_->changed_of(*this).wait_until(lock, until) == std::cv_status::timeout) break;
+  }
+  const bool stopped = over_ >= run;
+  if (extras_) user_code = extras_->strand;
+  lock.unlock();
+  if (stopped && (!user_code || user_code->wait_idle(until))) return true;
+  fall_silent(run);
+  return false;
+}
+
+// From now on nobody is called. What happens is still written to the queues, so that the story goes
+// on where it broke off when the candidate is started or stopped anew.
+void Engine::fall_silent(std::uint32_t run) {
+  std::shared_ptr<Strand> user_code;
+  std::vector<std::weak_ptr<Keeper>> keepers;
+  {
+    const std::scoped_lock lock(mutex());
+    if (runs_ != run) return;  // somebody has started it anew
+    muted_ = true;
+    if (extras_) user_code = extras_->strand;
+    if (extras_) keepers = extras_->keepers;
+  }
+  if (user_code) user_code->hold();
+  for (const auto& each : keepers) {
+    if (const auto keeper = each.lock()) keeper->fall_silent();
+  }
+}
+
+void Engine::speak() {
+  std::shared_ptr<Strand> user_code;
+  std::vector<std::shared_ptr<EventQueue>> queues;
+  {
+    const std::scoped_lock lock(mutex());
+    if (!std::exchange(muted_, false) || !extras_) return;
+    user_code = extras_->strand;
+    for (const auto& each : extras_->queues) {
+      if (auto queue = each.lock()) queues.push_back(std::move(queue));
+    }
+  }
+  if (user_code) user_code->release();
+  for (const auto& queue : queues) queue->notify();
+}
+
+void Engine::abandon() noexcept {
+  std::shared_ptr<Strand> user_code;
+  {
+    const std::scoped_lock lock(mutex());
+    if (muted_ && extras_) user_code = extras_->strand;
+  }
+  if (user_code) user_code->close();
+}
+
+void Engine::report(Error error) {
+  if (in_forked_child()) return;
+  Tidings tidings;
+  {
+    const std::scoped_lock lock(mutex());
+    note(core::Failed{std::move(error)}, driver_->clock().now(), tidings);
+  }
+  tidings.tell(*this);
+}
+
+void Engine::log_to(LogSink sink) {
+  keep(listen(shared_from_this(), [this, sink = std::move(sink)](const Event& event) {
+    try {
+      sink(to_log(event, election_, id()));
+    } catch (...) {  // whom should one tell?
+    }
+  }));
+}
+
+void Engine::keep(std::shared_ptr<EventQueue> queue) {
+  if (in_forked_child()) return net::leave_alone(std::move(queue));
+  const std::scoped_lock lock(mutex());
+  extras().kept.push_back(std::move(queue));
+}
+
+void Engine::let_go(const EventQueue* queue) {
+  std::shared_ptr<EventQueue> gone;
+  const std::scoped_lock lock(mutex());
+  auto& kept = extras().kept;
+  const auto found = std::find_if(kept.begin(), kept.end(),
+                                  [queue](const auto& each) { return each.get() == queue; });
+  if (found == kept.end()) return;
+  gone = std::move(*found);
+  kept.erase(found);
+}
+
+void Engine::tell_silence(const std::weak_ptr<Keeper>& keeper) {
+  if (in_forked_child()) return;
+  const std::scoped_lock lock(mutex());
+  auto& keepers = extras().keepers;
+  std::erase_if(keepers, [](const auto& each) { return each.expired(); });
+  keepers.push_back(keeper);
+}
+
+Role Engine::role() const {
+  if (in_forked_child()) return Role::stopped;
+  const std::scoped_lock lock(mutex());
+  return mode_ != Mode::idle && !begun_ ? Role::bootstrap : machine_.role();
+}
+
+std::optional<Leadership> Engine::leadership() {
+  if (in_forked_child()) return std::nullopt;
+  const std::scoped_lock lock(mutex());
+  if (mode_ != Mode::started || machine_.role() != Role::leader) return std::nullopt;
+  const Term term = machine_.status().term;
+  auto& work = extras().work;
+  if (!work || work->term != term) work = Work{term, {}, 0};
+  work->claims += 1;
+  return Leadership(shared_from_this(), term, work->stop.get_token());
+}
+
+void Engine::work_ended(Term term) noexcept {
+  if (in_forked_child()) return;
+  {
+    const std::scoped_lock lock(mutex());
+    if (!extras_ || !extras_->work || extras_->work->term != term) return;
+    extras_->work->claims -= 1;
+    if (extras_->work->claims > 0) return;
+  }
+  post<core::Tick>();
+}
+
+std::shared_ptr<Strand> Engine::strand() {
+  if (in_forked_child()) {  // nobody else is here, and the locks may be locked for ever
+    auto& dead = extras().strand;
+    if (!dead) dead = std::make_shared<Strand>(nullptr, Duration::zero());
+    return dead;
+  }
+  const std::scoped_lock lock(mutex());
+  auto& made = extras().strand;
+  if (!made) {
+    auto under = extras_->executor ? extras_->executor : driver_->pool();
+    made = std::make_shared<Strand>(std::move(under), machine_.timing().grace);
+    if (muted_) made->hold();
+  }
+  return made;
+}
+
+}  // namespace conclave::runtime

@@ -1,0 +1,66 @@
+// Runs the user code of one candidate: one task after another, on somebody else's threads.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include <conclave/executor.hpp>
+
+#include "net/boot_clock.hpp"
+#include "net/fork.hpp"
+
+namespace conclave::runtime {
+
+class Strand final : public Executor, public std::enable_shared_from_this<Strand> {
+ public:
+  // A task that takes longer than `patience` counts as an overrun.
+  Strand(std::shared_ptr<Executor> under, Duration patience)
+      : under_(std::move(under)), patience_(patience), closed_(!under_) {}
+
+  // Both do nothing in a forked child.
+  void post(Task task) override;
+  void post_at(Instant when, Task task) override;
+
+  // The same without a place in the line: what it should stop may be running there.
+  void post_beside(Task task);
+
+  // Whether the caller is one of its tasks in line; or any of its tasks.
+  [[nodiscard]] bool runs_here() const noexcept;
+  [[nodiscard]] bool is_user_code_here() const noexcept;
+
+  // Waits until nothing runs and nothing is left to run. False when the time has passed first.
+  bool wait_idle(std::chrono::steady_clock::time_point until);
+
+  // Between the two no task in line begins: they wait.
+  void hold();
+  void release();
+  [[nodiscard]] bool is_held() const;
+
+  // Drops those that have not begun, and all that come later.
+  void close();
+
+  [[nodiscard]] std::uint64_t overruns() const;
+  [[nodiscard]] bool in_forked_child() const noexcept { return fork_.in_child(); }
+
+ private:
+  void run();
+  void run_beside(const Task& task);
+
+  const std::shared_ptr<Executor> under_;
+  const net::BootClock clock_;
+  const net::ForkMark fork_;
+  const Duration patience_;
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  std::deque<Task> tasks_;
+  std::uint64_t overruns_ = 0;
+  std::size_t beside_ = 0;
+  bool running_ = false;
+  bool held_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace conclave::runtime

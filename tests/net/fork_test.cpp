@@ -1,0 +1,289 @@
+#include "net/fork.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <conclave/loop.hpp>
+
+#include "net/asio_loop.hpp"
+#include "net/waiting.hpp"
+
+namespace conclave::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
+
+int open_nothing() { return ::open("/dev/null", O_RDWR | O_CLOEXEC); }
+
+// A child process that runs `body` and exits with 0 when that says true.
+class Child {
+ public:
+  explicit Child(const std::function<bool()>& body) : process_(::fork()) {
+    if (process_ == 0) ::_exit(body() ? 0 : 1);
+    EXPECT_GT(process_, 0);
+  }
+  ~Child() { static_cast<void>(succeeds()); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Waits for it. One that hangs is killed.
+  [[nodiscard]] bool succeeds() {
+    const auto limit = std::chrono::steady_clock::now() + hang_guard;
+    while (process_ > 0) {
+      if (::waitpid(process_, &status_, WNOHANG) == process_) process_ = -1;
+      if (process_ > 0 && std::chrono::steady_clock::now() > limit) {
+        ADD_FAILURE() << "the child hangs";
+        ::kill(process_, SIGKILL);
+        ::waitpid(std::exchange(process_, -1), &status_, 0);
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+    return WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
+  }
+
+ private:
+  pid_t process_;
+  int status_ = -1;
+};
+
+bool child_says(const std::function<bool()>& body) { return Child(body).succeeds(); }
+
+// A pipe that a child waits at, so that it lives as long as the test wants.
+class Gate {
+ public:
+  Gate() { EXPECT_EQ(::pipe2(ends_.data(), O_CLOEXEC), 0); }
+  ~Gate() { open(); }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  [[nodiscard]] bool wait_in_child() const {
+    ::close(ends_[1]);
+    char nothing = 0;
+    return ::read(ends_[0], &nothing, 1) == 0;
+  }
+  void open() {
+    for (int& end : ends_) {
+      if (end >= 0) ::close(std::exchange(end, -1));
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{-1, -1};
+};
+
+class Forks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer does not follow a fork with threads";
+#endif
+  }
+};
+
+// ---------------------------------------------------------------- descriptors
+
+TEST_F(Forks, CloseADescriptorInTheChildOnly) {
+  const Descriptor descriptor(open_nothing());
+  const int number = descriptor.get();
+  EXPECT_TRUE(child_says([&] { return !is_open(number) && !descriptor && descriptor.get() < 0; }));
+  EXPECT_TRUE(is_open(number));
+  EXPECT_EQ(descriptor.get(), number);
+}
+
+TEST_F(Forks, CloseDescriptorsOfAllNumbers) {
+  std::vector<Descriptor> descriptors;
+  std::vector<int> numbers;
+  for (int i = 0; i < 200; ++i) numbers.push_back(descriptors.emplace_back(open_nothing()).get());
+  EXPECT_TRUE(child_says([&] { return std::none_of(numbers.begin(), numbers.end(), is_open); }));
+  EXPECT_TRUE(std::all_of(numbers.begin(), numbers.end(), is_open));
+}
+
+TEST_F(Forks, LeaveAReleasedDescriptorAlone) {
+  const int number = open_nothing();
+  guard_from_fork(number);
+  EXPECT_TRUE(child_says([&] { return !is_open(number) && !release_from_fork(number); }));
+  EXPECT_TRUE(release_from_fork(number));
+  EXPECT_TRUE(child_says([&] { return is_open(number); }));
+  ::close(number);
+}
+
+TEST_F(Forks, DoNotCloseWhatTookTheNumberInTheChild) {
+  Descriptor descriptor(open_nothing());
+  const int number = descriptor.get();
+  EXPECT_TRUE(child_says([&] {
+    if (::dup2(STDERR_FILENO, number) != number) return false;
+    descriptor.reset();
+    return is_open(number);
+  }));
+}
+
+TEST_F(Forks, DoNotCloseADescriptorOfTheChildWithTheSameNumber) {
+  Descriptor descriptor(open_nothing());
+  const int number = descriptor.get();
+  EXPECT_TRUE(child_says([&] {
+    const Descriptor mine(::dup2(STDERR_FILENO, number));
+    descriptor.reset();
+    return is_open(number) && mine.get() == number;
+  }));
+}
+
+TEST_F(Forks, LetAnInheritedObjectBeUsedAnew) {
+  Descriptor descriptor(open_nothing());
+  Descriptor other(open_nothing());
+  EXPECT_TRUE(child_says([&] {
+    Descriptor moved(std::move(other));
+    if (moved) return false;
+    descriptor = Descriptor(open_nothing());
+    const int number = descriptor.get();
+    if (!is_open(number)) return false;
+    descriptor.reset();
+    return !is_open(number);
+  }));
+}
+
+TEST_F(Forks, LetALockGoWithItsHolder) {
+  const std::string path =
+      ::testing::TempDir() + "conclave_fork_test_" + std::to_string(::getpid());
+  const auto open_file = [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); };
+  Descriptor holder(open_file());
+  ASSERT_EQ(::flock(holder.get(), LOCK_EX | LOCK_NB), 0);
+  Gate gate;
+  Child child([&] { return gate.wait_in_child(); });
+  const Descriptor next(open_file());
+  EXPECT_NE(::flock(next.get(), LOCK_EX | LOCK_NB), 0);
+  holder.reset();
+  // The child closes its copy when it first runs, which may be after fork() has returned here.
+  const auto limit = std::chrono::steady_clock::now() + hang_guard;
+  while (::flock(next.get(), LOCK_EX | LOCK_NB) != 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), limit) << "the child keeps the lock";
+    std::this_thread::sleep_for(1ms);
+  }
+  gate.open();
+  EXPECT_TRUE(child.succeeds());
+  ::unlink(path.c_str());
+}
+
+// How many descriptors of this process are of that memory file.
+int copies_of(const std::string& name) {
+  int found = 0;
+  DIR* const folder = ::opendir("/proc/self/fd");
+  while (const dirent* const entry = ::readdir(folder)) {
+    std::array<char, 256> target{};
+    const std::string link = std::string("/proc/self/fd/") + entry->d_name;
+    if (::readlink(link.c_str(), target.data(), target.size() - 1) < 0) continue;
+    if (std::string_view(target.data()).find(name) != std::string_view::npos) ++found;
+  }
+  ::closedir(folder);
+  return found;
+}
+
+TEST_F(Forks, NeverMeetADescriptorHalfOpenedOrHalfClosed) {
+  std::atomic<bool> over{false};
+  std::vector<std::jthread> openers;
+  for (int i = 0; i < 2; ++i) {
+    openers.emplace_back([&] {
+      while (!over) {
+        auto descriptor =
+            Descriptor::opened_by([] { return ::memfd_create("guarded", MFD_CLOEXEC); });
+        EXPECT_TRUE(descriptor);
+      }
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    if (!child_says([] { return copies_of("guarded") == 0; })) ADD_FAILURE() << "in child " << i;
+  }
+  over = true;
+}
+
+// ---------------------------------------------------------------- marks
+
+TEST_F(Forks, AreSeenByTheMarksBeforeThem) {
+  const ForkMark mark;
+  EXPECT_TRUE(child_says([&] {
+    const ForkMark mine;
+    return mark.in_child() && !mine.in_child() &&
+           child_says([&] { return mark.in_child() && mine.in_child(); });
+  }));
+  EXPECT_FALSE(mark.in_child());
+}
+
+// ---------------------------------------------------------------- loops
+
+TEST_F(Forks, LeaveALoopThatDoesNothing) {
+  auto loop = make_loop();
+  std::atomic<int> ran{0};
+  EXPECT_TRUE(child_says([&] {
+    if (!loop->in_forked_child()) return false;
+    loop->post([&] { ++ran; });
+    loop->post_at(Instant{}, [&] { ++ran; });
+    std::this_thread::sleep_for(20ms);
+    loop.reset();
+    return ran == 0;
+  }));
+  settle(*loop);
+}
+
+// Another thread may hold any lock of the loop at the moment of the fork.
+TEST_F(Forks, LeaveABusyLoopThatDoesNotHang) {
+  auto loop = make_loop();
+  std::atomic<bool> over{false};
+  const std::jthread poster([&] {
+    while (!over) {
+      loop->post([] {});
+      loop->post_at(Instant{}, [] {});
+    }
+  });
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_TRUE(child_says([&] {
+      loop->post([] {});
+      loop->post_at(Instant{}, [] {});
+      loop.reset();
+      return true;
+    }));
+  }
+  over = true;
+}
+
+TEST_F(Forks, LeaveAStoreThatIsNotDestroyedInTheChild) {
+  std::atomic<bool> destroyed{false};
+  const std::shared_ptr<Store> inside(static_cast<Store*>(nullptr),
+                                      [&](Store*) { destroyed = true; });
+  auto store = keep_with_loop(make_loop(), inside);
+  EXPECT_TRUE(child_says([&] {
+    store.reset();
+    return !destroyed;
+  }));
+}
+
+// A thread of the child may live where a thread of the parent was.
+TEST_F(Forks, LetAChildHaveALoopOfItsOwn) {
+  auto loop = make_loop();
+  settle(*loop);
+  EXPECT_TRUE(child_says([&] {
+    auto own = make_loop();
+    loop.reset();
+    std::promise<void> ran;
+    own->post([&] { ran.set_value(); });
+    if (!comes(ran.get_future()) || own->in_forked_child()) return false;
+    own.reset();
+    return true;
+  }));
+}
+
+}  // namespace
+}  // namespace conclave::net

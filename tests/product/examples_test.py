@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Every example ends by itself and says what it should, alone on a store of its own."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = pathlib.Path(sys.argv.pop(2))
+SOURCE = pathlib.Path(sys.argv.pop(1)) / "examples"
+
+EXPECTED = {
+    "lead": ["report 1, written in a term that is valid", "the next one waits until others had their turn",
+             "report 2, written in a term that is valid", "report 3, written in a term that is valid"],
+    "run": ["run 1", "run 2", "run 3", "released, ended"],
+    "callbacks": ["elected: the scheduler is resumed",
+                  "stopping (resigned): the scheduler is paused, running jobs end",
+                  "lost: another one leads within milliseconds"],
+    "checks": ["clean-up 1", "clean-up 2", "clean-up 3"],
+    "migration": ["migrating the schema, once", "serving"],
+    "coroutine": ["report 1", "report 2", "stopped"],
+    "observer": ["the leader is at 10.0.0.7:8080"],
+    "events": ["started", "elected", "leader_changed", "stopping", "lost", "leader_changed", "stopped"],
+}  # fmt: skip
+
+
+class Examples(unittest.TestCase):
+    def run_example(self, name, url):
+        done = subprocess.run([FOLDER / f"conclave-example-{name}", url], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, f"{name} {url}: {done.stderr}")
+        self.assertEqual(done.stdout.splitlines(), EXPECTED[name], f"{name} {url}")
+
+    def test_all_of_them_on_every_store_without_a_server(self):
+        for name in EXPECTED:
+            with self.subTest(name):
+                self.run_example(name, "memory:?lease=500ms")
+                with tempfile.TemporaryDirectory() as folder:
+                    self.run_example(name, f"file:{folder}/elections?lease=500ms")
+
+    def test_none_is_left_out(self):
+        self.assertEqual({path.stem for path in SOURCE.glob("*.cpp")}, set(EXPECTED))
+        readme = (SOURCE / "README.md").read_text()
+        for name in EXPECTED:
+            self.assertIn(f"[{name}.cpp]", readme)
+
+    def test_bad_urls_are_refused_with_a_sentence(self):
+        for url, part in (("nonsense", "scheme"), ("reddis://x", "knows"), ("memory:?leese=3s", "leese")):
+            done = subprocess.run([FOLDER / "conclave-example-lead", url], capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(done.returncode, 0, url)
+            self.assertRegex(done.stderr, re.escape(part), url)
+
+
+if __name__ == "__main__":
+    unittest.main()

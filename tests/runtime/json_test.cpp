@@ -1,0 +1,78 @@
+// to_json(): one valid object on one line, whatever is in it.
+#include <gtest/gtest.h>
+
+#include <clocale>
+
+#include <conclave/snapshot.hpp>
+
+#include "runtime/json.hpp"
+
+namespace conclave {
+namespace {
+
+using namespace std::chrono_literals;
+
+Snapshot sample() {
+  Snapshot snapshot;
+  snapshot.election = "reports";
+  snapshot.candidate = "host-1";
+  snapshot.role = Role::leader;
+  snapshot.is_leader = true;
+  snapshot.term = Term{18446744073709551615U};
+  snapshot.lease_remaining = 1500ms;
+  snapshot.leader = "host-1";
+  snapshot.leader_term = Term{7};
+  snapshot.last_contact = 250us;
+  snapshot.counters.terms = 3;
+  snapshot.counters.transitions = 5;
+  snapshot.counters.renewals = 1000;
+  snapshot.counters.leaderless = 2s;
+  snapshot.counters.failures[static_cast<std::size_t>(ErrorCode::timed_out)] = 4;
+  return snapshot;
+}
+
+TEST(JsonTest, IsOneLineWithEverythingInIt) {
+  EXPECT_EQ(to_json(sample()),
+            R"({"election":"reports","candidate":"host-1","role":"leader","is_leader":true,)"
+            R"("term":18446744073709551615,"lease_remaining":1.500000,"jeopardy":false,"place":0,)"
+            R"("leader":"host-1","leader_term":7,"last_contact":0.000250,"terms":3,)"
+            R"("transitions":5,"renewals":1000,"late_renewals":0,"drain_overruns":0,)"
+            R"("callback_overruns":0,"leaderless":2.000000,"failures":{"timed out":4}})");
+}
+
+TEST(JsonTest, SaysNullWhereNothingIsKnown) {
+  Snapshot snapshot = sample();
+  snapshot.last_contact.reset();
+  EXPECT_NE(to_json(snapshot).find(R"("last_contact":null,)"), std::string::npos);
+  EXPECT_NE(to_json(Snapshot{}).find(R"("failures":{}})"), std::string::npos);
+}
+
+TEST(JsonTest, EscapesWhatJsonDoesNotAllow) {
+  using runtime::quoted;
+  EXPECT_EQ(quoted("plain"), R"("plain")");
+  EXPECT_EQ(quoted(R"(a"b\c)"), R"("a\"b\\c")");
+  EXPECT_EQ(quoted("a\nb\tc\r"), R"("a\u000ab\u0009c\u000d")");
+  EXPECT_EQ(quoted(std::string_view("\0", 1)), R"("\u0000")");
+  EXPECT_EQ(quoted("\x1f\x7f"), R"("\u001f\u007f")");
+  EXPECT_EQ(quoted("wähler \U0001F451"), "\"wähler \U0001F451\"") << "UTF-8 as it is";
+  Snapshot snapshot = sample();
+  snapshot.leader = "\"},{\n";
+  EXPECT_NE(to_json(snapshot).find(R"("leader":"\"},{\u000a")"), std::string::npos);
+  EXPECT_EQ(to_json(snapshot).find('\n'), std::string::npos);
+}
+
+// A number with a comma is no JSON.
+TEST(JsonTest, DoesNotFollowTheLocale) {
+  const std::string before = std::setlocale(LC_NUMERIC, nullptr);
+  const char* found = nullptr;
+  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"}) {
+    if (found == nullptr) found = std::setlocale(LC_NUMERIC, name);
+  }
+  if (found == nullptr) GTEST_SKIP() << "no locale with a decimal comma is installed";
+  const std::string json = to_json(sample());
+  std::setlocale(LC_NUMERIC, before.c_str());
+  EXPECT_EQ(json, to_json(sample()));
+}
+
+}  // namespace
+}  // namespace conclave
