@@ -62,7 +62,7 @@ std::vector<int> descendants_of(int pid) {
 std::string make_cgroup() {
   const std::string own = own_cgroup();
   if (own.empty() || ::access((own + "/cgroup.procs").c_str(), W_OK) != 0) return {};
-  const std::string folder = own + "/conclave-" + std::to_string(::getpid());
+  std::string folder = own + "/conclave-" + std::to_string(::getpid());
   if (::mkdir(folder.c_str(), 0755) != 0) return {};
   if (::access((folder + "/cgroup.kill").c_str(), W_OK) == 0) return folder;
   ::rmdir(folder.c_str());

@@ -97,7 +97,8 @@ class CONCLAVE_API Candidate {
 
   // The same, and waits: for the work, at most for the drain limit, and for the store, at most two
   // seconds; or for `limit` in all. Nothing is called or reported after it has returned. False when
-  // the time has passed first: a callback that is then running may still end, none begins. From a
+  // the time has passed first: a callback that is then running may still end, none begins; what
+  // they were not told of they are told when the candidate is started or stopped anew. From a
   // callback it equals request_stop(), and the last events follow when the callback has returned.
   bool stop(std::optional<Duration> limit = {});
 

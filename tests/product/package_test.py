@@ -53,7 +53,8 @@ def installed(kind):
     shutil.rmtree(made, ignore_errors=True)
     shutil.rmtree(moved, ignore_errors=True)
     shared = "ON" if kind == "shared" else "OFF"
-    configure(SOURCE, build, f"-DBUILD_SHARED_LIBS={shared}", "-DCONCLAVE_BUILD_TESTS=OFF")
+    configure(SOURCE, build, f"-DBUILD_SHARED_LIBS={shared}", "-DCONCLAVE_BUILD_TESTS=OFF",
+              "-DCONCLAVE_BUILD_COMMAND=OFF")
     run("cmake", "--build", build)
     run("cmake", "--install", build, "--prefix", made)
     made.rename(moved)
