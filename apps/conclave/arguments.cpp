@@ -160,7 +160,7 @@ Command election_verb_from(Values& values) {
 }
 
 std::string operand_from(Given& given, std::string_view choices) {
-  const std::string word = given.operands.empty() ? "" : given.operands.front();
+  std::string word = given.operands.empty() ? "" : given.operands.front();
   const bool known = !word.empty() && word.find('|') == std::string::npos &&
                      ("|" + std::string(choices) + "|").find("|" + word + "|") != std::string::npos;
   if (!known || given.operands.size() > 1) {

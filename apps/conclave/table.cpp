@@ -29,6 +29,7 @@ constexpr OptionSpec all_options[] = {
     {"keep", "", "", "Leave the demonstration's folder behind, to look at."},
 };
 
+// NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<VerbSpec>& all_verbs() {
   static const std::vector<VerbSpec> table = {
       {"run",

@@ -15,7 +15,7 @@ Result<Value> unpacked(Result<Answered> answer) {
   return std::move(std::get<Refused>(given).error);
 }
 
-Result<bool> was_there(Result<Answer> answer) {
+Result<bool> was_there(const Result<Answer>& answer) {
   if (!answer) return answer.error();
   if (std::holds_alternative<Done>(*answer)) return true;
   if (std::holds_alternative<Gone>(*answer)) return false;

@@ -17,7 +17,7 @@ struct Callbacks::State final : runtime::Keeper, std::enable_shared_from_this<St
   template <typename... Arguments>
   using List = std::vector<std::function<void(Arguments...)>>;
 
-  explicit State(std::shared_ptr<Engine> of) : engine(of), strand(of->strand()) {}
+  explicit State(const std::shared_ptr<Engine>& of) : engine(of), strand(of->strand()) {}
 
   // Calls each, however many are added meanwhile. The copies keep what a callback removes alive.
   template <typename... Arguments, typename... Given>

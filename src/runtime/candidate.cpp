@@ -12,7 +12,7 @@ using runtime::Engine;
 
 namespace {
 
-std::shared_ptr<Engine> make_engine(std::shared_ptr<Store> store, std::string election,
+std::shared_ptr<Engine> make_engine(const std::shared_ptr<Store>& store, std::string election,
                                     Options options) {
   if (!store) throw std::invalid_argument("a candidate needs a store: open one first");
   LogSink log = std::move(options.log);
@@ -46,8 +46,9 @@ class Cancel {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): shares it
 Candidate::Candidate(std::shared_ptr<Store> store, std::string election, Options options)
-    : engine_(make_engine(std::move(store), std::move(election), std::move(options))) {}
+    : engine_(make_engine(store, std::move(election), std::move(options))) {}
 
 Candidate::~Candidate() {
   if (engine_->in_forked_child()) {
@@ -75,7 +76,7 @@ void Candidate::lead(const std::stop_token& stop,
   // `done` may run before this returns, and end the life of the candidate, of the token and of
   // whoever called: from here on only what is ours is used.
   const std::shared_ptr<Engine> engine = engine_;
-  const std::stop_token token = stop;
+  const std::stop_token token = stop;  // NOLINT(performance-unnecessary-copy-initialization)
   auto cancel = std::make_shared<Cancel>();
   auto answer = [weak = std::weak_ptr(engine), strand = engine->strand(), cancel,
                  done = std::move(done)](std::optional<Leadership> term) {

@@ -79,6 +79,8 @@ int EventQueue::fd() {
   return state_->signal.get();
 }
 
+// A copy is called: it may be what replaces the other one.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void EventQueue::on_ready(std::function<void()> notify) {
   if (state_->fork.in_child()) return;
   const std::scoped_lock nobody_calls(state_->calling);

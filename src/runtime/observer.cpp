@@ -83,7 +83,7 @@ class Observer::Watch : public std::enable_shared_from_this<Watch> {
     if (inspection_ != 0) store_->cancel(std::exchange(inspection_, 0));
     const std::uint64_t number = ++looks_;
     inspection_ =
-        store_->inspect(election_, [weak = weak_from_this(), number](InspectAnswer answer) {
+        store_->inspect(election_, [weak = weak_from_this(), number](const InspectAnswer& answer) {
           const auto alive = weak.lock();
           if (!alive) return;
           if (number == alive->looks_) alive->inspection_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 // A coroutine that runs by itself; what it throws is a failure of the test.
 struct Detached {
-  struct promise_type {
+  struct promise_type {  // NOLINT: the language asks for this name
     Detached get_return_object() { return {}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
