@@ -18,6 +18,7 @@
 
 #include <conclave/loop.hpp>
 
+#include "forking.hpp"
 #include "net/asio_loop.hpp"
 #include "net/waiting.hpp"
 
@@ -88,11 +89,7 @@ class Gate {
 
 class Forks : public ::testing::Test {
  protected:
-  void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer does not follow a fork with threads";
-#endif
-  }
+  void SetUp() override { CONCLAVE_SKIP_WHERE_FORKS_HANG(); }
 };
 
 // ---------------------------------------------------------------- descriptors

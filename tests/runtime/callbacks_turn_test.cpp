@@ -154,23 +154,27 @@ TEST_F(CallbacksTurnTest, TheyMayOutliveTheCandidate) {
   world.settle();
 }
 
-TEST(CallbacksTest, LatecomersAreNotToldOfALeaderOfTheRunBefore) {
-  ManualWorld world;
-  const auto store = world.store();
-  Candidate me(store, "reports", {.id = "me", .executor = world.desk});
-  Callbacks callbacks(me);
+TEST_F(CallbacksTurnTest, LatecomersAreNotToldOfALeaderOfTheRunBefore) {
+  Candidate rival(world.store(), "reports", {.id = "rival", .executor = world.desk});
+  rival.start();
+  world.settle();
   me.start();
   world.settle();
+  std::string leader;
+  callbacks.on_leader_changed([&](const std::string& who, Term) { leader = who; });
+  world.settle();
+  EXPECT_EQ(leader, "rival");
   world.stop(me);
   store->partition();
   me.start();
   world.settle();
-  std::string told;
-  callbacks.on_leader_changed([&](const std::string& who, Term) { told = who; });
+  std::string late;
+  callbacks.on_leader_changed([&](const std::string& who, Term) { late = who; });
   world.settle();
-  EXPECT_EQ(told, "") << "nothing is known yet";
+  EXPECT_EQ(late, "") << "nothing is known yet";
   store->heal();
   world.stop(me);
+  world.stop(rival);
 }
 
 }  // namespace

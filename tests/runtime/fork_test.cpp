@@ -13,13 +13,8 @@
 #include <conclave/run.hpp>
 #include <conclave/waits.hpp>
 
+#include "forking.hpp"
 #include "runtime/support.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define CONCLAVE_SKIP_UNDER_TSAN() GTEST_SKIP() << "TSan does not follow a fork with threads"
-#else
-#define CONCLAVE_SKIP_UNDER_TSAN() static_cast<void>(0)
-#endif
 
 namespace conclave::rig {
 namespace {
@@ -47,7 +42,7 @@ int in_child(const std::function<void()>& act) {
 class ForkTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    CONCLAVE_SKIP_UNDER_TSAN();
+    CONCLAVE_SKIP_WHERE_FORKS_HANG();
     me->start();
     ASSERT_TRUE(await(*events, EventKind::elected));
     work.emplace(*me->leadership());

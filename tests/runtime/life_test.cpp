@@ -211,12 +211,7 @@ TEST(LifeTest, AStoreIsDestroyedWithItsLastCandidate) {
   World world;
   Signal gone;
   {
-    std::shared_ptr<Store> inside = world.store();
-    Store* const plain = inside.get();
-    const std::shared_ptr<Store> store(plain, [inside = std::move(inside), &gone](Store*) mutable {
-      inside.reset();
-      gone.set();
-    });
+    const auto store = telling(world.store(), gone);
     Candidate me(store, "reports");
     me.start();
     EXPECT_TRUE(await(me.events(), EventKind::elected));

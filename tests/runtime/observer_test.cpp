@@ -140,14 +140,24 @@ TEST(ObserverTest, MayBeDestroyedWhileEventsCome) {
   std::jthread leader([&](const std::stop_token& stop) {
     while (auto term = one.lead(stop)) std::this_thread::yield();
   });
+  std::atomic<bool> is_gone{false};
+  std::atomic<int> late{0};
   for (int turn = 0; turn < 300; ++turn) {
-    Count calls;
-    Observer observer(turn % 2 == 0 ? store : world.store(), "reports");
-    observer.events().on_ready([&] { calls.add(); });
-    if (turn % 3 == 0) {
-      EXPECT_TRUE(observer.wait_for_leader(hang_guard));
+    is_gone = false;
+    {
+      Observer observer(turn % 2 == 0 ? store : world.store(), "reports");
+      auto& events = observer.events();
+      events.on_ready([&] {
+        while (events.try_pop()) late += is_gone ? 1 : 0;
+      });
+      if (turn % 3 == 0) {
+        EXPECT_TRUE(observer.wait_for_leader(hang_guard));
+      }
     }
+    is_gone = true;
+    EXPECT_TRUE(inspect(*store, "reports")) << "whatever was on its way has happened";
   }
+  EXPECT_EQ(late, 0);
 }
 
 TEST(ObserverTest, T17BadInputIsRefused) {

@@ -89,6 +89,14 @@ std::shared_ptr<FaultyStore> World::faulty_store(Duration lease) {
   return {keep_with_loop(loop, std::move(faulty)), plain};
 }
 
+std::shared_ptr<Store> telling(std::shared_ptr<Store> store, Signal& gone) {
+  Store* const plain = store.get();
+  return {plain, [inside = std::move(store), &gone](Store*) mutable {
+            inside.reset();
+            gone.set();
+          }};
+}
+
 std::shared_ptr<FaultyStore> ManualWorld::store(Duration lease) {
   return std::make_shared<FaultyStore>(
       make_memory_store(space, {.lease = lease, .clock = clock, .executor = loop}));

@@ -81,6 +81,9 @@ class World {
   const Clock* clock_ = nullptr;
 };
 
+// The same store, and a signal when the last pointer to it is gone.
+[[nodiscard]] std::shared_ptr<Store> telling(std::shared_ptr<Store> store, Signal& gone);
+
 // The same in manual time: nothing happens until a test says so. User code has a desk of its own.
 class ManualWorld {
  public:
