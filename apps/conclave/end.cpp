@@ -27,6 +27,10 @@ int end(const EndArguments& arguments) {
 
 int remove(const RemoveArguments& arguments) {
   const auto store = open(arguments.store.url, arguments.store.options);
+  if (arguments.purge) {
+    return told(conclave::remove(*store, arguments.election, Remains::nothing), arguments.election,
+                "purged; its terms may begin anew, so tell whatever is fenced by them");
+  }
   return told(conclave::remove(*store, arguments.election), arguments.election,
               "removed; its terms go on growing when it begins anew");
 }

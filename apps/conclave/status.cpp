@@ -1,4 +1,8 @@
 // Says who leads.
+#include <array>
+#include <chrono>
+#include <ctime>
+
 #include <nlohmann/json.hpp>
 
 #include <conclave/admin.hpp>
@@ -13,9 +17,22 @@ namespace {
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // How long ago the leader was last heard of, by the server's clock where it has one.
-std::optional<double> age_of(const Record& record) {
+std::optional<double> silence_of(const Record& record) {
   if (!record.renewed || !record.server_time) return std::nullopt;
   return seconds(*record.server_time - *record.renewed);
+}
+
+// Since when it leads, as people write it: 2026-01-31T08:15:00Z.
+std::string date(WallTime when) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(when);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+double seconds_since(WallTime when) {
+  return seconds(std::max<Duration>(std::chrono::system_clock::now() - when, Duration::zero()));
 }
 
 std::string json_of(const std::string& election, const Inspection& found) {
@@ -30,7 +47,11 @@ std::string json_of(const std::string& election, const Inspection& found) {
     line["term"] = record.term.value;
     line["metadata"] = record.metadata;
     line["lease"] = seconds(record.lease);
-    if (const auto age = age_of(record)) line["age"] = *age;
+    if (record.granted) {
+      line["since"] = date(*record.granted);
+      line["age"] = seconds_since(*record.granted);
+    }
+    if (const auto silence = silence_of(record)) line["last_heard"] = *silence;
   } else if (found.vacancy) {
     line["vacancy"] = std::string(to_string(*found.vacancy));
   }
@@ -51,7 +72,11 @@ std::string words_of(const std::string& election, const Inspection& found) {
   }
   const Record& record = *found.leader;
   text += printable(record.leader) + " leads, term " + std::to_string(record.term.value);
-  if (const auto age = age_of(record)) text += ", last heard of " + human(*age) + " ago";
+  if (record.granted) {
+    text += ", since " + date(*record.granted) + " (" + human(seconds_since(*record.granted)) + ")";
+  }
+  if (const auto silence = silence_of(record))
+    text += ", last heard of " + human(*silence) + " ago";
   if (!record.metadata.empty()) text += "\n  " + printable(record.metadata);
   for (const Standing& each : found.candidates) {
     text += "\n  " + std::to_string(each.place) + ". in line: " + printable(each.candidate);

@@ -152,16 +152,24 @@ Answer CasElection::end() {
   return Done{};
 }
 
-Answer CasElection::remove() {
-  if (state == State::absent) return Gone{};
+Answer CasElection::remove(Remains remains) {
+  const bool purges = remains == Remains::nothing;
+  if (state == State::absent && (!purges || !term.exists())) return Gone{};
   if (state == State::held) {
     return refused(ErrorCode::invalid_state,
                    "the election is held by \"" + leader + "\": end it first, then remove it");
   }
-  CasElection trace;
-  trace.term = term;
-  if (state == State::abandoned) trace.lease = lease;
-  *this = std::move(trace);
+  const bool may_believe = vacancy({}) == Vacancy::abandoned;
+  if (purges && may_believe) {
+    return refused(
+        ErrorCode::invalid_state,
+        "the last holder of the election may not have heard of its end: let somebody lead "
+        "and step down once more, then remove it");
+  }
+  CasElection left;
+  if (!purges) left.term = term;
+  if (may_believe) left.lease = lease;
+  *this = std::move(left);
   return Done{};
 }
 

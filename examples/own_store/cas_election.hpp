@@ -36,7 +36,7 @@ struct CasElection {
   conclave::RenewAnswer renew(const conclave::Renewal& renewal, conclave::Instant since);
   conclave::Answer resign(const conclave::Resignation& resignation);
   conclave::Answer end();
-  conclave::Answer remove();
+  conclave::Answer remove(conclave::Remains remains);
 
   [[nodiscard]] conclave::Inspection inspect() const;
   // What an observer is told; `last_known` is the highest term that it was told before.

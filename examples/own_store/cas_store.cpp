@@ -71,9 +71,10 @@ class CasStore final : public Store {
     return ask(election, std::move(done), [](CasElection& found, Instant) { return found.end(); });
   }
 
-  Operation remove(std::string election, std::function<void(Answer)> done) override {
+  Operation remove(std::string election, Remains remains,
+                   std::function<void(Answer)> done) override {
     return ask(election, std::move(done),
-               [](CasElection& found, Instant) { return found.remove(); });
+               [remains](CasElection& found, Instant) { return found.remove(remains); });
   }
 
   // One request each: this service has none for many. All are answered when the last one is.

@@ -21,9 +21,10 @@ namespace conclave {
 [[nodiscard]] CONCLAVE_API Result<bool> end(Store& store, const std::string& election,
                                             Duration limit = std::chrono::seconds{5});
 
-// Removes what an ended election left behind, except what keeps its terms growing. False when there
-// is none of that name.
+// Removes what an ended election left behind. The trace that keeps its terms growing remains,
+// unless you want nothing to remain. False when there is none of that name.
 [[nodiscard]] CONCLAVE_API Result<bool> remove(Store& store, const std::string& election,
+                                               Remains remains = Remains::trace,
                                                Duration limit = std::chrono::seconds{5});
 
 // The settings of the store that would weaken the promise.

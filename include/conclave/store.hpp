@@ -21,7 +21,11 @@
 //  9. A record that a renewal wrote anew is marked `abandoned` when it is resigned, never
 //  `released`.
 // 10. Where calls share a session, they do not overtake each other.
-// 11. Nothing throws.
+// 11. A repeated grant is a new version, and no version ever comes back, also not after the store
+//     has lost its data: others take a version that stays for one that nobody renews.
+// 12. `done` and a sink may own the store, and end its life: hold on to nothing of it after calling
+//     them.
+// 13. Nothing throws.
 #pragma once
 
 #include <cstddef>
@@ -50,8 +54,9 @@ class Driver;
 
 // ---------------------------------------------------------------- what is stored
 
-// Tells two states of a record apart: every grant and every renewal gives a new version. `stamp` is
-// the store's own (a revision, a time of renewal); it is compared for equality only.
+// Tells two states of a record apart: every grant and every renewal gives a new version. Where a
+// session is the judge, renewals may leave it as it is, since nobody waits for it to grow old.
+// `stamp` is the store's own (a revision, a time of renewal); it is compared for equality only.
 struct Version {
   Term term{};
   std::uint64_t stamp = 0;
@@ -70,8 +75,10 @@ struct Record {
   // the record before, too: its holder may not be over, and this one may vanish without becoming
   // valid.
   Duration lease{};
-  std::optional<ServerTime> renewed;      // where the server stamps renewals
-  std::optional<ServerTime> server_time;  // the server's clock when it answered
+  std::optional<ServerTime> renewed{};      // where the server stamps renewals
+  std::optional<ServerTime> server_time{};  // the server's clock when it answered
+  // When it was granted, by the wall clock of whoever did, where that is kept.
+  std::optional<WallTime> granted{};
 
   [[nodiscard]] Version version() const noexcept { return {term, stamp}; }
 };
@@ -179,7 +186,8 @@ using Answer = std::variant<Done, Gone, Unknown, Refused>;
 
 // ---------------------------------------------------------------- observe and inspect
 
-// The place has become free: released, abandoned or ended. `term` is the one that was there. A
+// The place has become free: released, abandoned or ended. `term` is the one that was there; where
+// there never was one, or nothing is left of it, `vacancy` is absent and `term` is zero. A
 // lease that merely ran out is not told: whether it is over, only a bid with evidence can decide.
 struct Vacant {
   Vacancy vacancy{};
@@ -207,6 +215,12 @@ struct Inspection {
 };
 
 using InspectAnswer = std::variant<Inspection, Unknown, Refused>;
+
+// Of an election that is removed.
+enum class Remains {
+  trace,    // what keeps its terms growing, and the memory of a holder that may not have heard
+  nothing,  // terms may begin anew, and whoever is fenced by them has to be told
+};
 
 // ---------------------------------------------------------------- what a store is
 
@@ -269,7 +283,9 @@ class CONCLAVE_API Store {
   virtual Operation resign(Resignation resignation, std::function<void(Answer)> done) = 0;
 
   // Tells the sink of an election's changes until cancelled. It begins with the present state: the
-  // record, Ended, or Vacant with the last term known, where nobody holds it `absent` and zero.
+  // record, Vacant, or Ended. A store that does not push owes only that, and what it happens to
+  // learn; whoever observes asks it again by inspect(). A bad name is not refused here but never
+  // told of: the campaign that goes with it is.
   virtual Operation observe(std::string election, std::string candidate, Sink sink) = 0;
 
   virtual Operation inspect(std::string election, std::function<void(InspectAnswer)> done) = 0;
@@ -278,9 +294,10 @@ class CONCLAVE_API Store {
   // there is none of that name.
   virtual Operation end(std::string election, std::function<void(Answer)> done) = 0;
 
-  // Removes what an election left behind, except the trace that keeps its terms growing and the
-  // memory of a holder that may not have heard of the end. Refused while somebody holds it.
-  virtual Operation remove(std::string election, std::function<void(Answer)> done) = 0;
+  // Removes what an election left behind. Refused while somebody holds it. Without a trace it is
+  // also refused as long as somebody may believe in a term that nothing would tell of any more.
+  virtual Operation remove(std::string election, Remains remains,
+                           std::function<void(Answer)> done) = 0;
 
   // The settings of this store that would break the promise; what `conclave doctor` prints.
   virtual Operation check(std::function<void(CheckAnswer)> done) = 0;

@@ -36,6 +36,9 @@ struct ServerClock {
 };
 using ServerTime = ServerClock::time_point;
 
+// The clock on the wall, for people to read. Nothing is decided by it.
+using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
+
 // Where the time comes from. Implementations must be callable from any thread.
 class CONCLAVE_API Clock {
  public:

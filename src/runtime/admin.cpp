@@ -35,9 +35,10 @@ Result<bool> end(Store& store, const std::string& election, Duration limit) {
       store, limit, [&store, election](auto done) { return store.end(election, done); }));
 }
 
-Result<bool> remove(Store& store, const std::string& election, Duration limit) {
-  return was_there(runtime::ask<Answer>(
-      store, limit, [&store, election](auto done) { return store.remove(election, done); }));
+Result<bool> remove(Store& store, const std::string& election, Remains remains, Duration limit) {
+  return was_there(runtime::ask<Answer>(store, limit, [&store, election, remains](auto done) {
+    return store.remove(election, remains, done);
+  }));
 }
 
 Result<std::vector<Finding>> check(Store& store, Duration limit) {

@@ -91,8 +91,8 @@ Answer Conformance::end(Store& store, const std::string& election) {
   return answer<Answer>(store, [&](auto done) { store.end(election, done); });
 }
 
-Answer Conformance::remove(Store& store, const std::string& election) {
-  return answer<Answer>(store, [&](auto done) { store.remove(election, done); });
+Answer Conformance::remove(Store& store, const std::string& election, Remains remains) {
+  return answer<Answer>(store, [&](auto done) { store.remove(election, remains, done); });
 }
 
 Bid Conformance::bid(const std::string& candidate, std::uint64_t attempt) {

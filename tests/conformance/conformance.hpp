@@ -38,7 +38,8 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
   Answer resign(Store& store, const Resignation& resignation);
   Inspection inspect(Store& store, const std::string& election = "election");
   Answer end(Store& store, const std::string& election = "election");
-  Answer remove(Store& store, const std::string& election = "election");
+  Answer remove(Store& store, const std::string& election = "election",
+                Remains remains = Remains::trace);
 
   // A bid of that candidate; one number is one attempt.
   [[nodiscard]] static Bid bid(const std::string& candidate, std::uint64_t attempt);

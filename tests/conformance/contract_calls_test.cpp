@@ -30,7 +30,7 @@ std::vector<Operation> call_all(Store& store, const Bid& bid, const std::shared_
   made.push_back(store.resign({bid.election, bid.candidate, bid.attempt, {}, false}, note));
   made.push_back(store.inspect(bid.election, note));
   made.push_back(store.end("missing", note));
-  made.push_back(store.remove("missing", note));
+  made.push_back(store.remove("missing", Remains::trace, note));
   made.push_back(store.check(note));
   tally->inside = false;
   return made;

@@ -130,6 +130,42 @@ TEST_P(Contract, AnEndedElectionIsOverForAllUntilItIsRemoved) {
   EXPECT_EQ(anew.previous_lease, lease());
 }
 
+TEST_P(Contract, NothingIsLeftOfAPurgedElection) {
+  const auto store = connect();
+  const Bid mine = bid("a", 1);
+  const Granted grant = granted(*store, mine);
+  EXPECT_TRUE(std::holds_alternative<Refused>(remove(*store, "election", Remains::nothing)));
+  EXPECT_TRUE(std::holds_alternative<Done>(resign(*store, resignation(mine, grant.term, true))));
+  EXPECT_TRUE(std::holds_alternative<Done>(remove(*store, "election", Remains::nothing)));
+  const Inspection found = inspect(*store);
+  EXPECT_FALSE(found.leader);
+  EXPECT_EQ(found.vacancy, Vacancy::absent);
+  EXPECT_FALSE(found.last_term.exists());
+  EXPECT_TRUE(std::holds_alternative<Gone>(remove(*store, "election", Remains::nothing)));
+  const Granted anew = granted(*store, bid("b", 2));
+  EXPECT_EQ(anew.vacancy, Vacancy::absent);
+}
+
+TEST_P(Contract, ATraceCanBePurgedLater) {
+  const auto store = connect();
+  const Bid mine = bid("a", 1);
+  const Granted grant = granted(*store, mine);
+  EXPECT_TRUE(std::holds_alternative<Done>(resign(*store, resignation(mine, grant.term, true))));
+  EXPECT_TRUE(std::holds_alternative<Done>(remove(*store)));
+  EXPECT_EQ(inspect(*store).last_term, grant.term);
+  EXPECT_TRUE(std::holds_alternative<Done>(remove(*store, "election", Remains::nothing)));
+  EXPECT_FALSE(inspect(*store).last_term.exists());
+}
+
+// Nothing would make its successor wait.
+TEST_P(Contract, AnElectionWhoseHolderMayNotHaveHeardIsNotPurged) {
+  const auto store = connect();
+  const Granted grant = granted(*store, bid("a", 1));
+  EXPECT_TRUE(std::holds_alternative<Done>(end(*store)));
+  EXPECT_TRUE(std::holds_alternative<Refused>(remove(*store, "election", Remains::nothing)));
+  EXPECT_EQ(inspect(*store).last_term, grant.term);
+}
+
 TEST_P(Contract, T11_EndingOrRemovingAMissingElectionIsHarmless) {
   const auto store = connect();
   EXPECT_TRUE(std::holds_alternative<Gone>(end(*store, "missing")));

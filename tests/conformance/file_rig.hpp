@@ -80,7 +80,7 @@ inline Answer end(Store& store, const std::string& election = "election") {
   return ask<Answer>(store, [&](auto done) { store.end(election, done); });
 }
 inline Answer remove(Store& store, const std::string& election = "election") {
-  return ask<Answer>(store, [&](auto done) { store.remove(election, done); });
+  return ask<Answer>(store, [&](auto done) { store.remove(election, Remains::trace, done); });
 }
 
 // One number is one attempt.

@@ -76,7 +76,7 @@ TEST(AdminTest, T10AStoreThatNeverAnswersTimesOut) {
   };
   EXPECT_TRUE(timed_out(inspect(*store, "reports", 1ms)));
   EXPECT_TRUE(timed_out(end(*store, "reports", 1ms)));
-  EXPECT_TRUE(timed_out(remove(*store, "reports", 1ms)));
+  EXPECT_TRUE(timed_out(remove(*store, "reports", Remains::trace, 1ms)));
   EXPECT_TRUE(timed_out(check(*store, 1ms)));
   EXPECT_TRUE(timed_out(check(*store, -1s)));
   store->heal();

@@ -117,7 +117,7 @@ TEST_F(BatchTest, ALossOfOneIsNoLossOfTheOther) {
   // The record of `a` is gone, as after a deletion from outside.
   store->executor().post([&] {
     store->end("a", [](const Answer&) {});
-    store->remove("a", [](const Answer&) {});
+    store->remove("a", Remains::trace, [](const Answer&) {});
   });
   world.pass(2s);
   EXPECT_FALSE(hasty.is_leader());

@@ -135,11 +135,12 @@ Operation FaultyStore::end(std::string election, std::function<void(Answer)> don
       numbered<Answer>(std::move(done)));
 }
 
-Operation FaultyStore::remove(std::string election, std::function<void(Answer)> done) {
+Operation FaultyStore::remove(std::string election, Remains remains,
+                              std::function<void(Answer)> done) {
   return state_->start<Answer>(
       Verb::remove, 1,
-      [&store = *state_->inside, election = std::move(election)](auto heard) {
-        return store.remove(election, unnumbered<Answer>(std::move(heard)));
+      [&store = *state_->inside, election = std::move(election), remains](auto heard) {
+        return store.remove(election, remains, unnumbered<Answer>(std::move(heard)));
       },
       numbered<Answer>(std::move(done)));
 }

@@ -258,8 +258,10 @@ Operation FileStore::end(std::string election, std::function<void(Answer)> done)
   return at_disk(election, std::move(done), &Place::end);
 }
 
-Operation FileStore::remove(std::string election, std::function<void(Answer)> done) {
-  return at_disk(election, std::move(done), &Place::remove);
+Operation FileStore::remove(std::string election, Remains remains,
+                            std::function<void(Answer)> done) {
+  return at_disk(election, std::move(done),
+                 remains == Remains::trace ? &Place::remove : &Place::purge);
 }
 
 Operation FileStore::at_disk(const std::string& election, std::function<void(Answer)> done,

@@ -27,7 +27,8 @@ class FileStore final : public Store {
   Operation observe(std::string election, std::string candidate, Sink sink) override;
   Operation inspect(std::string election, std::function<void(InspectAnswer)> done) override;
   Operation end(std::string election, std::function<void(Answer)> done) override;
-  Operation remove(std::string election, std::function<void(Answer)> done) override;
+  Operation remove(std::string election, Remains remains,
+                   std::function<void(Answer)> done) override;
   Operation check(std::function<void(CheckAnswer)> done) override;
   void cancel(Operation operation) override;
 

@@ -25,6 +25,14 @@ Error replaced(const std::string& path) {
           path + " is replaced again and again: find out by whom, and leave it alone", true, false};
 }
 
+Error may_believe() {
+  return {ErrorCode::invalid_state,
+          "the last term of the election waited for one before it, whose holder may not have "
+          "heard: let "
+          "somebody lead and step down once more, then remove it",
+          false, false};
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- a seat
@@ -175,7 +183,8 @@ Answer Place::end() const {
   return Done{};
 }
 
-Answer Place::remove() const {
+// With the lock in hand, so that nobody takes the place meanwhile.
+Answer Place::when_free(const std::function<Answer(int, const Content&)>& act) const {
   const auto file = open_file(path_, O_RDWR);
   if (!file) return Refused{file.error()};
   if (!*file) return Gone{};
@@ -183,20 +192,33 @@ Answer Place::remove() const {
   if (!locked) return Refused{locked.error()};
   const auto content = read(file->get());
   if (!content) return Refused{content.error()};
-  if (!*locked) {
-    return Refused{{ErrorCode::invalid_state,
-                    "the election is held by \"" + content->slot.candidate + "\" (process " +
-                        std::to_string(content->slot.process) +
-                        "): end it, and remove it when its holder has heard",
-                    true, false}};
-  }
-  if (content->slot.state != State::granted && !content->ended) return Gone{};
-  const Slot trace = removed_slot(*content);
-  if (auto error = write(file->get(), encode(trace), slot_offset(trace.sequence))) {
-    return Refused{*error};
-  }
-  if (auto error = write(file->get(), encode_ending(false), ending_offset)) return Refused{*error};
-  return Done{};
+  if (*locked) return act(file->get(), *content);
+  return Refused{{ErrorCode::invalid_state,
+                  "the election is held by \"" + content->slot.candidate + "\" (process " +
+                      std::to_string(content->slot.process) +
+                      "): end it, and remove it when its holder has heard",
+                  true, false}};
+}
+
+Answer Place::remove() const {
+  return when_free([this](int file, const Content& content) -> Answer {
+    if (content.slot.state != State::granted && !content.ended) return Gone{};
+    const Slot trace = removed_slot(content);
+    if (auto error = write(file, encode(trace), slot_offset(trace.sequence))) {
+      return Refused{*error};
+    }
+    if (auto error = write(file, encode_ending(false), ending_offset)) return Refused{*error};
+    return Done{};
+  });
+}
+
+Answer Place::purge() const {
+  return when_free([this](int file, const Content& content) -> Answer {
+    if (!removed_slot(content).settled) return Refused{may_believe()};
+    if (identity_of(file) != identity_of(path_)) return Refused{replaced(path_)};
+    if (::unlink(path_.c_str()) == 0) return Done{};
+    return Refused{system_error("cannot be deleted", path_, errno)};
+  });
 }
 
 }  // namespace conclave::file

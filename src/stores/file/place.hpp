@@ -1,9 +1,12 @@
 // One election's file: looking at it, taking the place, keeping it, giving it back.
 //
 // The lock is the judge. Whoever has it on the file that the path leads to has the place; the slots
-// say who that is. Files are never unlinked by us: a lock on a file without a name protects nobody.
+// say who that is. A lock on a file without a name protects nobody: so a file is unlinked by
+// purge() only, with the lock in hand, and whoever gets the lock makes sure that the path still
+// leads to it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -72,9 +75,11 @@ class Place {
   [[nodiscard]] Take take(const Bid& bid, Duration lease) const;
   [[nodiscard]] Answer end() const;
   [[nodiscard]] Answer remove() const;
+  [[nodiscard]] Answer purge() const;
 
  private:
   [[nodiscard]] Result<Content> read(int descriptor) const;
+  [[nodiscard]] Answer when_free(const std::function<Answer(int, const Content&)>& act) const;
   [[nodiscard]] Result<Look> look_through(int descriptor) const;
   [[nodiscard]] Take sit(net::Descriptor file, Identity identity, const Bid& bid,
                          Duration lease) const;

@@ -98,6 +98,7 @@ Record record_of(const Slot& slot) {
   record.attempt = slot.attempt;
   record.stamp = slot.sequence;
   record.lease = slot.lease;
+  record.granted = WallTime{std::chrono::microseconds{slot.granted_at}};
   return record;
 }
 

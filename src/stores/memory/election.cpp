@@ -144,12 +144,15 @@ Answer Election::end(News& news) {
   return Done{};
 }
 
-Answer Election::remove(Moment moment) {
+Error Election::is_held() const {
+  return refusal(ErrorCode::invalid_state,
+                 "the election is held by \"" + leader_ + "\": end it first, then remove it");
+}
+
+Answer Election::remove(Remains remains, Moment moment) {
+  if (remains == Remains::nothing) return purge(moment);
   if (state_ == State::absent) return Gone{};
-  if (state_ == State::held) {
-    return Refused{refusal(ErrorCode::invalid_state, "the election is held by \"" + leader_ +
-                                                         "\": end it first, then remove it")};
-  }
+  if (state_ == State::held) return Refused{is_held()};
   Election left;
   left.last_term_ = last_term_;
   if (state_ == State::abandoned && moment.now < until_) {
@@ -157,6 +160,20 @@ Answer Election::remove(Moment moment) {
     left.lease_ = lease_;
   }
   *this = std::move(left);
+  return Done{};
+}
+
+Answer Election::purge(Moment moment) {
+  if (state_ == State::absent && !last_term_.exists()) return Gone{};
+  if (state_ == State::held) return Refused{is_held()};
+  const bool may_believe = state_ != State::released && moment.now < until_;
+  if (may_believe) {
+    return Refused{{ErrorCode::invalid_state,
+                    "the last holder of the election may not have heard of its end: try again when "
+                    "its lease is over",
+                    true, false}};
+  }
+  wipe();
   return Done{};
 }
 

@@ -29,7 +29,7 @@ class Election {
   std::optional<LossReason> renew(const Renewal& renewal, Moment moment, News& news);
   Answer resign(const Resignation& resignation, Moment moment, News& news);
   Answer end(News& news);
-  Answer remove(Moment moment);
+  Answer remove(Remains remains, Moment moment);
 
   [[nodiscard]] Observation present(Instant now) const;
   [[nodiscard]] Inspection inspect(Instant now) const;
@@ -44,6 +44,8 @@ class Election {
  private:
   enum class State : std::uint8_t { absent, held, released, abandoned };
 
+  Answer purge(Moment moment);
+  [[nodiscard]] Error is_held() const;
   [[nodiscard]] bool vacated() const {
     return state_ == State::released || state_ == State::abandoned;
   }

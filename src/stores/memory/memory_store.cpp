@@ -106,10 +106,12 @@ class MemoryStore final : public Store {
                      [](Election& place, Moment, News& news) { return place.end(news); });
   }
 
-  Operation remove(std::string election, std::function<void(Answer)> done) override {
+  Operation remove(std::string election, Remains remains,
+                   std::function<void(Answer)> done) override {
     if (auto error = check_election_name(election)) return refuse(std::move(done), *error);
-    return carry_out(election, std::move(done),
-                     [](Election& place, Moment moment, News&) { return place.remove(moment); });
+    return carry_out(election, std::move(done), [remains](Election& place, Moment moment, News&) {
+      return place.remove(remains, moment);
+    });
   }
 
   Operation check(std::function<void(CheckAnswer)> done) override {
