@@ -18,8 +18,8 @@
 
 #include <conclave/loop.hpp>
 
-#include "forking.hpp"
 #include "net/asio_loop.hpp"
+#include "net/forking.hpp"
 #include "net/waiting.hpp"
 
 namespace conclave::net {

@@ -13,7 +13,7 @@
 #include <conclave/run.hpp>
 #include <conclave/waits.hpp>
 
-#include "forking.hpp"
+#include "net/forking.hpp"
 #include "runtime/support.hpp"
 
 namespace conclave::rig {

@@ -2,8 +2,7 @@
 // does. Those of the sanitizers do not: the child inherits their locks from threads that are gone,
 // and hangs in its first allocation. Such tests therefore run in the builds without sanitizers, in
 // scripts/test in the release build.
-#ifndef CONCLAVE_TESTS_FORKING_HPP
-#define CONCLAVE_TESTS_FORKING_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -12,6 +11,4 @@
   GTEST_SKIP() << "a sanitizer's allocator hangs in a forked child"
 #else
 #define CONCLAVE_SKIP_WHERE_FORKS_HANG() static_cast<void>(0)
-#endif
-
 #endif
