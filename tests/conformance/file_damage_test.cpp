@@ -96,6 +96,27 @@ TEST_F(FileDamage, ADamagedFileIsRefusedUntilSomebodyActs) {
   EXPECT_GT(granted(*store, bid("b", 3)).term, term);
 }
 
+// Slots are not synced, so a power failure may tear both. The reserve is, and it is of a boot that
+// is over.
+TEST_F(FileDamage, WhatAPowerFailureTearsIsMadeWholeAboveTheReserve) {
+  const auto store = connect();
+  const Term term = granted(*store, bid("a", 1)).term;
+  resign(*store, bid("a", 1), term, true);
+  const Term reserved{term.value + file::reserve_span};
+  {
+    std::fstream torn(file(), std::ios::in | std::ios::out | std::ios::binary);
+    for (const std::size_t each : {std::size_t{50}, file::slot_size + 50}) {
+      torn.seekp(static_cast<std::streamoff>(each));
+      torn.put('!');
+    }
+    const auto bytes = file::encode_reserve({1, reserved, {7, 7}});
+    torn.seekp(static_cast<std::streamoff>(file::reserve_offset(1)));
+    torn.write(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  EXPECT_EQ(look(*store).last_term, reserved);
+  EXPECT_EQ(granted(*store, bid("b", 2)).term, Term{reserved.value + 1});
+}
+
 TEST_F(FileDamage, AnEmptyFileIsFresh) {
   const auto store = connect();
   std::ofstream(file()).close();

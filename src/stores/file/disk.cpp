@@ -165,6 +165,12 @@ Result<bool> try_lock(int descriptor, const std::string& path) {
   return system_error("cannot be locked", path, errno);
 }
 
+void unlock(int descriptor) noexcept {
+  flock lock = whole_lock();
+  lock.l_type = F_UNLCK;
+  ::fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
 Result<bool> is_locked(int descriptor, const std::string& path) {
   flock lock = whole_lock();
   if (::fcntl(descriptor, F_OFD_GETLK, &lock) != 0) {

@@ -38,6 +38,7 @@ struct Identity {
 // The lock is on one byte, and belongs to the open file: whoever closes that gives it up, and the
 // kernel closes the files of the dead. False when somebody else has it.
 [[nodiscard]] Result<bool> try_lock(int descriptor, const std::string& path);
+void unlock(int descriptor) noexcept;
 // Whether somebody has it; asked without taking it, so that looking never disturbs a contender.
 [[nodiscard]] Result<bool> is_locked(int descriptor, const std::string& path);
 

@@ -62,6 +62,9 @@ void Seat::settle() {
 
 void Seat::leave(MarkKind mark) {
   static_cast<void>(write_at(lock_.get(), encode_mark(slot_, mark), mark_offset));
+  // The mark has woken those who wait: they shall find the place free. Closing alone would wake
+  // them again, and unlock only after that.
+  unlock(lock_.get());
   lock_.reset();
 }
 
@@ -72,9 +75,9 @@ Place::Place(const std::string& directory, std::string election)
 
 Result<Content> Place::read(int descriptor) const {
   Result<Content> content = Content{};
+  Image image{};
   // Between two states that are written while we read, both slots may look torn.
   for (int tries = 0; tries < most_tries; ++tries) {
-    Image image{};
     const auto size = read_at(descriptor, image);
     if (!size) return system_error("cannot be read", path_, errno);
     if (*size == 0) {
@@ -85,6 +88,7 @@ Result<Content> Place::read(int descriptor) const {
     content = decode(image, election_, path_);
     if (content || content.error().code != ErrorCode::corrupt) return content;
   }
+  if (auto trace = recovered(image, election_, this_boot())) return *std::move(trace);
   return content;
 }
 
@@ -152,14 +156,29 @@ Take Place::take(const Bid& bid, Duration lease) const {
 Take Place::sit(net::Descriptor file, Identity identity, const Bid& bid, Duration lease) const {
   auto content = read(file.get());
   if (!content) return content.error();
-  if (auto error = refusal(*content, bid)) return *error;
+  const Boot boot = this_boot();
+  if (auto error = refusal(*content, bid, boot)) return *error;
   if (content->slot.sequence == 0 && ::lseek(file.get(), 0, SEEK_END) == 0) {
     // Somebody made an empty file. From here on it has its full size, so that no grant needs room.
     if (auto error = write(file.get(), fresh_image(election_), 0)) return *error;
   }
-  Slot slot = granted_slot(*content, bid, {lease, wall_clock(), ::getpid()});
-  if (auto error = write(file.get(), encode(slot), slot_offset(slot.sequence))) return *error;
+  Slot slot = granted_slot(*content, bid, {lease, wall_clock(), ::getpid(), boot});
+  if (!is_reserved(*content, slot.term, boot)) {
+    if (auto error = reserve(file.get(), next_reserve(*content, slot.term), boot)) return *error;
+  }
+  const int failed = write_at(file.get(), encode(slot), slot_offset(slot.sequence));
+  if (failed != 0) return system_error("cannot be written", path_, failed);
   return Seat(std::move(file), identity, std::move(slot));
+}
+
+// It counts from the moment that it carries the boot: a sync that failed is tried again.
+std::optional<Error> Place::reserve(int descriptor, Reserve reserve, const Boot& boot) const {
+  const std::size_t offset = reserve_offset(reserve.sequence);
+  if (auto error = write(descriptor, encode_reserve(reserve), offset)) return error;
+  reserve.boot = boot;
+  const int failed = write_at(descriptor, encode_reserve(reserve), offset);
+  if (failed == 0) return std::nullopt;
+  return system_error("cannot be written", path_, failed);
 }
 
 std::optional<Error> Place::write(int descriptor, std::span<const std::byte> bytes,

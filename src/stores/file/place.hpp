@@ -83,6 +83,9 @@ class Place {
   [[nodiscard]] Result<Look> look_through(int descriptor) const;
   [[nodiscard]] Take sit(net::Descriptor file, Identity identity, const Bid& bid,
                          Duration lease) const;
+  [[nodiscard]] std::optional<Error> reserve(int descriptor, Reserve reserve,
+                                             const Boot& boot) const;
+  // And waits for the disk.
   [[nodiscard]] std::optional<Error> write(int descriptor, std::span<const std::byte> bytes,
                                            std::size_t offset) const;
 

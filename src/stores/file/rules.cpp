@@ -16,6 +16,16 @@ bool settles(Vacancy found, Term highest_term_seen) {
   return found != Vacancy::abandoned;
 }
 
+bool same_boot(const Content& content, const Boot& boot) {
+  return boot.known() && content.reserve.boot == boot;
+}
+
+// What a new term has to be above.
+Term highest(const Content& content, const Bid& bid, const Boot& boot) {
+  const Term known = std::max(content.slot.term, bid.highest_term_seen);
+  return same_boot(content, boot) ? known : std::max(known, content.reserve.term);
+}
+
 }  // namespace
 
 Vacancy shown_vacancy(const Content& content) noexcept {
@@ -41,10 +51,9 @@ Vacancy found_vacancy(const Content& content, Term highest_term_seen) noexcept {
   return content.settled() ? Vacancy::ended : Vacancy::abandoned;
 }
 
-std::optional<Error> refusal(const Content& content, const Bid& bid) {
+std::optional<Error> refusal(const Content& content, const Bid& bid, const Boot& boot) {
   if (content.ended) return election_ended(bid.election);
-  if (std::max(content.slot.term, bid.highest_term_seen).value ==
-      std::numeric_limits<std::uint64_t>::max()) {
+  if (highest(content, bid, boot).value == std::numeric_limits<std::uint64_t>::max()) {
     return refused(ErrorCode::invalid_argument,
                    "highest_term_seen is the greatest number there is: no term is above it");
   }
@@ -61,7 +70,7 @@ Slot granted_slot(const Content& content, const Bid& bid, const Granting& granti
   slot.sequence = last.sequence + 1;
   slot.state = State::granted;
   const auto wall_clock = static_cast<std::uint64_t>(std::max(granting.wall_clock, {}));
-  slot.term = Term{std::max(std::max(last.term, bid.highest_term_seen).value + 1, wall_clock)};
+  slot.term = Term{std::max(highest(content, bid, granting.boot).value + 1, wall_clock)};
   slot.attempt = bid.attempt;
   slot.previous_lease = last.lease;
   slot.own_lease = granting.lease;
@@ -75,6 +84,28 @@ Slot granted_slot(const Content& content, const Bid& bid, const Granting& granti
   slot.candidate = bid.candidate;
   slot.metadata = bid.metadata;
   return slot;
+}
+
+bool is_reserved(const Content& content, Term term, const Boot& boot) noexcept {
+  return same_boot(content, boot) && term <= content.reserve.term;
+}
+
+Reserve next_reserve(const Content& content, Term term) noexcept {
+  const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - term.value;
+  return {content.reserve.sequence + 1, Term{term.value + std::min(room, reserve_span)}, {}};
+}
+
+std::optional<Content> recovered(const Image& image, std::string_view election, const Boot& boot) {
+  Content content;
+  content.reserve = decode_reserve(image);
+  if (!content.reserve.term.exists() || !boot.known() || same_boot(content, boot)) {
+    return std::nullopt;
+  }
+  content.slot.state = State::removed;
+  content.slot.settled = true;
+  content.slot.term = content.reserve.term;
+  content.slot.election = election;
+  return content;
 }
 
 Slot removed_slot(const Content& content) {

@@ -15,6 +15,7 @@ constexpr std::size_t header_size = 20;
 constexpr std::string_view slot_magic = "CONCLAVE";
 constexpr std::string_view mark_magic = "CLV-MARK";
 constexpr std::string_view ending_magic = "CLV-ENDS";
+constexpr std::string_view reserve_magic = "CLV-RSRV";
 
 std::uint32_t checksum(std::span<const std::byte> piece, std::size_t length) {
   // Over everything but itself.
@@ -172,6 +173,34 @@ MarkBytes encode_ending(bool ended) {
   return bytes;
 }
 
+MarkBytes encode_reserve(const Reserve& reserve) {
+  MarkBytes bytes{};
+  write_piece(bytes, reserve_magic, [&](Writer& writer) {
+    writer.number(reserve.sequence);
+    writer.number(reserve.term.value);
+    writer.number(reserve.boot.high);
+    writer.number(reserve.boot.low);
+  });
+  return bytes;
+}
+
+Reserve decode_reserve(const Image& image) {
+  Reserve newest;
+  for (const std::uint64_t each : {0U, 1U}) {
+    const auto bytes = std::span(image).subspan(reserve_offset(each), mark_size);
+    const auto piece = find_piece(bytes, reserve_magic);
+    if (!piece) continue;
+    Reader reader(piece->body);
+    Reserve found;
+    found.sequence = reader.number<std::uint64_t>();
+    found.term.value = reader.number<std::uint64_t>();
+    found.boot.high = reader.number<std::uint64_t>();
+    found.boot.low = reader.number<std::uint64_t>();
+    if (!reader.overran() && found.sequence >= newest.sequence) newest = found;
+  }
+  return newest;
+}
+
 Image fresh_image(std::string_view election) {
   Image image{};
   Slot slot;
@@ -197,6 +226,7 @@ Result<Content> decode(const Image& image, std::string_view election, const std:
   content.slot = *std::move(newest);
   content.mark = decode_mark(image, content.slot);
   content.ended = decode_ending(image);
+  content.reserve = decode_reserve(image);
   return content;
 }
 
