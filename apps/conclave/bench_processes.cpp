@@ -33,10 +33,15 @@ class Fleet {
   // From the instant at which the old leader's is_leader() turned false.
   Duration resign() {
     crowd_.at(leader_).send(SIGUSR1);
-    const Instant lost = wait_for("lost");
-    const Duration took = wait_for("elected") - lost;
+    std::optional<Instant> lost;
+    std::optional<Instant> elected;
+    while (!lost || !elected) {  // whoever comes may be heard before who goes
+      const Said said = hear();
+      if (said.event == "lost") lost = said.at;
+      if (said.event == "elected") elected = said.at;
+    }
     settle();
-    return took;
+    return *elected - *lost;
   }
 
   // From just before the kill.

@@ -99,7 +99,10 @@ class CONCLAVE_API EventQueue {
 
  private:
   friend class runtime::Engine;
-  bool put(Event event);  // true when notify() should follow
+  // When it is true, whoever waits has yet to be woken and told. In between, the engine does what
+  // is more urgent.
+  bool put(Event event);
+  void wake();
   void notify();
 
   struct State;

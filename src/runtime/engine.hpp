@@ -120,6 +120,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
     std::optional<std::pair<Waiter, std::optional<Leadership>>> waited;
     std::optional<std::stop_source> stopping;
     std::uint32_t over = 0;  // the run that has ended
+    bool muted = false;
     bool abort = false;
 
     void tell(Engine& engine);

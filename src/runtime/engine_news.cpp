@@ -11,8 +11,9 @@ void Engine::emit(const Event& event, Tidings& tidings) {
   if (!extras_) return;
   for (const auto& each : extras_->queues) {
     if (auto queue = each.lock()) {
-      const bool calls = queue->put(event) && !muted_;
-      (calls ? tidings.ready : tidings.heard).push_back(std::move(queue));
+      const bool ready = queue->put(event);
+      (ready ? tidings.ready : tidings.heard).push_back(std::move(queue));
+      tidings.muted = muted_;
     }
   }
 }
@@ -162,7 +163,10 @@ void Engine::note(const core::HasStopped&, Instant now, Tidings& tidings) {
 
 // After the lock.
 void Engine::Tidings::tell(Engine& engine) {
-  for (const auto& queue : ready) queue->notify();
+  for (const auto& queue : ready) {
+    queue->wake();
+    if (!muted) queue->notify();
+  }
   if (waited) waited->first(std::move(waited->second));
   // Its callbacks are user code. Not on the strand: what it should stop may be running there.
   if (stopping) {

@@ -100,7 +100,9 @@ std::uint64_t EventQueue::missed() const {
 }
 
 void EventQueue::push(Event event) {
-  if (put(std::move(event))) notify();
+  if (!put(std::move(event))) return;
+  wake();
+  notify();
 }
 
 bool EventQueue::put(Event event) {
@@ -115,10 +117,15 @@ bool EventQueue::put(Event event) {
   }
   events.push_back(std::move(event));
   if (events.size() > state_->capacity) state_->missed += runtime::coalesce(events);
-  state_->arrived.notify_one();
   if (events.empty()) state_->lower();  // nothing of it was worth keeping
-  if (was_empty) state_->raise();
   return was_empty;
+}
+
+void EventQueue::wake() {
+  const std::scoped_lock lock(state_->mutex);
+  if (state_->events.empty()) return;  // read already
+  state_->raise();
+  state_->arrived.notify_one();
 }
 
 void EventQueue::notify() {

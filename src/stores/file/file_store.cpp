@@ -115,22 +115,28 @@ Operation FileStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done)
       [this, bid = std::move(bid)](const CallPtr<CampaignAnswer>& call) { this->bid(bid, call); });
 }
 
-// Most bids find somebody else there, and opened nothing for writing to see it.
+// Most bids find somebody else there, and open nothing for writing to see it.
 void FileStore::bid(const Bid& bid, const CallPtr<CampaignAnswer>& call) {
   const Instant sent = now();
   const Seat* const seat = seats_.find(bid.election);
   if (seat != nullptr && seat->carries(bid.attempt, std::nullopt)) {
     return answer(call, granted_again(bid, *seat, sent));
   }
-  const auto look = place(bid.election).look();
-  if (!look) return answer(call, CampaignAnswer{Refused{look.error()}});
-  if (look->content && look->content->ended) {
-    return answer(call, CampaignAnswer{Refused{election_ended(bid.election)}});
+  // Who was told that the place is free shall not look again before he takes it.
+  if (!news_.seems_free(bid.election)) {
+    const auto look = place(bid.election).look();
+    if (!look) return answer(call, CampaignAnswer{Refused{look.error()}});
+    if (look->content && look->content->ended) {
+      return answer(call, CampaignAnswer{Refused{election_ended(bid.election)}});
+    }
+    if (look->locked && !seats_.is_spent(bid.attempt)) {
+      turns_.prepare();
+      return answer(call, CampaignAnswer{held(*look)});
+    }
   }
   if (seats_.is_spent(bid.attempt)) {
     return answer(call, CampaignAnswer{Refused{attempt_is_over()}});
   }
-  if (look->locked) return answer(call, CampaignAnswer{held(*look)});
   turns_.at_disk(
       bid.election, [at = place(bid.election), bid, lease = lease_] { return at.take(bid, lease); },
       [this, bid, sent, call](Take take) {

@@ -49,7 +49,7 @@ News::News(net::AsioLoop& loop, Seats& seats, Where where)
     : loop_(loop),
       seats_(seats),
       where_(std::move(where)),
-      watch_(loop, [this](const WatchEvent& event) { heard(event); }) {}
+      watch_(loop, [this](std::span<const WatchEvent> events) { heard(events); }) {}
 
 void News::observe(Operation operation, std::string election, std::string candidate, Sink sink) {
   if (check_election_name(election)) return;  // nothing ever happens there
@@ -91,20 +91,40 @@ void News::look(const std::string& election) {
 
 // ---------------------------------------------------------------- looking
 
-void News::heard(const WatchEvent& event) {
+// Whoever leaves writes and closes: one look is enough for both.
+void News::heard(std::span<const WatchEvent> events) {
+  std::map<std::string, bool> concerned;  // and whether it was closed
+  for (const WatchEvent& event : events) {
+    for (std::string& election : concerned_by(event)) {
+      concerned[std::move(election)] |= event.closed;
+    }
+    if (event.forgotten) forget(event.watch);
+  }
+  for (const auto& [election, closed] : concerned) {
+    View& view = views_.at(election);
+    closed ? chase(election, view) : static_cast<void>(refresh(election, view));
+  }
+}
+
+std::vector<std::string> News::concerned_by(const WatchEvent& event) const {
   std::vector<std::string> concerned;
   if (event.watch < 0) {
     for (const auto& [election, view] : views_) concerned.push_back(election);
-  } else {
-    const auto [first, last] = watched_.equal_range(event.watch);
-    for (auto each = first; each != last; ++each) concerned.push_back(each->second);
+    return concerned;
   }
-  if (event.forgotten) forget(event.watch);
-  for (const std::string& election : concerned) {
-    View& view = views_.at(election);
-    if (!event.name.empty() && event.name != leaf_of(view.place.path())) continue;
-    event.closed ? chase(election, view) : static_cast<void>(refresh(election, view));
+  const auto [first, last] = watched_.equal_range(event.watch);
+  for (auto each = first; each != last; ++each) {
+    const bool its_name =
+        event.name.empty() || event.name == leaf_of(views_.at(each->second).place.path());
+    if (its_name) concerned.push_back(each->second);
   }
+  return concerned;
+}
+
+bool News::seems_free(const std::string& election) const {
+  const auto found = views_.find(election);
+  return found != views_.end() && found->second.told &&
+         std::holds_alternative<Vacant>(*found->second.told);
 }
 
 void News::forget(int watch) {

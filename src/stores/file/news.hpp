@@ -31,6 +31,9 @@ class News {
   void observe(Operation operation, std::string election, std::string candidate, Sink sink);
   void cancel(Operation operation);
 
+  // Whether the place was free when we last looked. A hint.
+  [[nodiscard]] bool seems_free(const std::string& election) const;
+
   // Something may have changed: looks, and tells what is new.
   void look(const std::string& election);
 
@@ -56,7 +59,8 @@ class News {
     std::uint64_t chase = 0;  // the present series of looks
   };
 
-  void heard(const WatchEvent& event);
+  void heard(std::span<const WatchEvent> events);
+  [[nodiscard]] std::vector<std::string> concerned_by(const WatchEvent& event) const;
   void forget(int watch);
   void chase(const std::string& election, View& view);
   void look_in(Duration pause, const std::string& election, std::uint64_t chase);

@@ -26,6 +26,9 @@ class Turns {
   // Runs the task when nothing of that election is at the disk: now, or in its turn.
   void run(const std::string& election, Task task);
 
+  // Somebody will soon need the disk, and wants to be quick then.
+  void prepare() { static_cast<void>(disk()); }
+
   // From a task of that election: does the work at the disk, then hands its result to `then` on the
   // loop. Not when this object is gone by then; the result is destroyed in any case.
   template <typename Work, typename Then>

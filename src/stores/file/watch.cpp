@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstring>
+#include <vector>
 
 namespace conclave::file {
 
@@ -34,17 +35,19 @@ struct Watch::Core final : std::enable_shared_from_this<Core> {
     while (listener) {
       const auto size = ::read(descriptor.native_handle(), buffer.data(), buffer.size());
       if (size <= 0) return;
-      for (std::size_t at = 0; at < static_cast<std::size_t>(size) && listener;) {
+      std::vector<WatchEvent> events;
+      for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
         inotify_event event{};
         std::memcpy(&event, buffer.data() + at, sizeof event);
         const char* const name = buffer.data() + at + sizeof event;
         at += sizeof event + event.len;
-        tell(event, event.len > 0 ? std::string_view(name) : std::string_view());
+        events.push_back(told(event, event.len > 0 ? std::string_view(name) : std::string_view()));
       }
+      listener(events);
     }
   }
 
-  void tell(const inotify_event& event, std::string_view name) {
+  [[nodiscard]] WatchEvent told(const inotify_event& event, std::string_view name) {
     WatchEvent told;
     told.watch = (event.mask & IN_Q_OVERFLOW) != 0 ? -1 : event.wd;
     told.closed = (event.mask & IN_CLOSE_WRITE) != 0;
@@ -54,7 +57,7 @@ struct Watch::Core final : std::enable_shared_from_this<Core> {
       ::inotify_rm_watch(descriptor.native_handle(), event.wd);
     }
     told.name = name;
-    listener(told);
+    return told;
   }
 
   void end() {

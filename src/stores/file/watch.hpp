@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,8 @@ struct WatchEvent {
 
 class Watch {
  public:
-  using Listener = std::function<void(const WatchEvent&)>;
+  // All that has happened since it was last called.
+  using Listener = std::function<void(std::span<const WatchEvent>)>;
 
   // Without a descriptor to be had it watches nothing; see works(). The listener is called on the
   // loop, and not any more when this object is gone.
