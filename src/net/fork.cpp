@@ -18,13 +18,17 @@ constexpr std::size_t most_descriptors = std::size_t{1} << 20U;
 constinit std::array<std::atomic<std::uint64_t>, most_descriptors / bits> guarded{};
 constinit std::atomic<std::size_t> words_used{0};
 constinit std::atomic<std::uint64_t> generation{1};
+constinit std::atomic<std::uint64_t> forks{0};
 constinit std::mutex no_fork;
 
 std::uint64_t bit_of(int descriptor) {
   return std::uint64_t{1} << (static_cast<std::size_t>(descriptor) % bits);
 }
 
-void before_fork() { no_fork.lock(); }
+void before_fork() {
+  forks.fetch_add(1);
+  no_fork.lock();
+}
 void after_fork_in_parent() { no_fork.unlock(); }
 
 // Runs in the child, where only async-signal-safe things may happen.
@@ -51,6 +55,11 @@ ForkMark::ForkMark() noexcept : generation_(generation.load()) { install_handler
 
 bool ForkMark::in_child() const noexcept {
   return generation.load(std::memory_order_relaxed) != generation_;
+}
+
+std::uint64_t forks_begun() noexcept {
+  install_handler();
+  return forks.load();
 }
 
 NoFork::NoFork() noexcept {

@@ -38,6 +38,9 @@ class CONCLAVE_API NoFork {
   NoFork& operator=(const NoFork&) = delete;
 };
 
+// How many forks this process has begun.
+[[nodiscard]] CONCLAVE_API std::uint64_t forks_begun() noexcept;
+
 // Owns a descriptor that a forked child must not keep. In the child it is closed before fork()
 // returns there, and this object becomes empty by itself.
 class CONCLAVE_API Descriptor {
@@ -45,10 +48,16 @@ class CONCLAVE_API Descriptor {
   Descriptor() noexcept = default;
   explicit Descriptor(int descriptor) noexcept;  // negative: none
 
-  // Owns what `open` gives. No fork() comes between, as one may between ::open() and the
-  // constructor.
+  // Owns what `open` gives. When a fork() comes between ::open() and the constructor, the child has
+  // a copy that nobody closes: then `open` is called again. It may take long, so fork() does not
+  // wait for it, unless there are so many that it would never end.
   template <typename Open>
   [[nodiscard]] static Descriptor opened_by(Open open) {
+    for (int tries = 0; tries < 8; ++tries) {
+      const std::uint64_t before = forks_begun();
+      Descriptor opened(open());
+      if (!opened || forks_begun() == before) return opened;
+    }
     const NoFork meanwhile;
     return Descriptor(open());
   }

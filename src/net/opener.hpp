@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include <conclave/open.hpp>
@@ -13,8 +14,9 @@ namespace conclave::net {
 
 struct Opener {
   std::string_view scheme;
-  // Checks everything that can be checked without connecting. Takes the options that it knows out
-  // of the URL's query; what is left over is refused by open().
+  // Of the URL's query, besides `lease`. Others are refused before open() is called.
+  std::span<const std::string_view> options;
+  // Checks everything that can be checked without connecting.
   Result<std::shared_ptr<Store>> (*open)(Url& url, const StoreOptions& options);
 };
 

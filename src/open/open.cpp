@@ -14,6 +14,17 @@ std::string listed(const std::vector<std::string>& words, const char* after = ""
   return text;
 }
 
+std::optional<Error> check_options(const net::Url& url, const net::Opener& opener) {
+  std::vector<std::string> known(opener.options.begin(), opener.options.end());
+  known.emplace_back("lease");
+  for (const auto& [name, value] : url.query) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return invalid_argument("the store " + url.scheme + ": has no option " + name + ": it knows " +
+                            listed(known));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> schemes() {
@@ -53,12 +64,8 @@ Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOption
     if (!value) return value.error();
     merged.lease = *value;
   }
-  Result<std::shared_ptr<Store>> store = (*opener)->open(url, merged);
-  if (store && !url.query.empty()) {
-    return invalid_argument("the store " + url.scheme + ": has no option " +
-                            url.query.begin()->first);
-  }
-  return store;
+  if (auto error = check_options(url, **opener)) return *std::move(error);
+  return (*opener)->open(url, merged);
 }
 
 std::shared_ptr<Store> open(std::string_view url, const StoreOptions& options) {

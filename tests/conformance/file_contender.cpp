@@ -3,13 +3,18 @@
 //
 //   file_contender DIRECTORY LEASE_MS ID
 //
-//   campaign N     bids once                     > granted TERM VACANCY | held LEADER | refused
-//   CODE wait N         bids whenever the place seems free, until it has it        > granted TERM
-//   VACANCY renew          > renewed | lost REASON | unknown resign         > resigned fork makes a
-//   child that lives on                                 > child PID contend SEED   takes the place
-//   and gives it back for ever, and says so; now and then it dies
-//                                                > in ID TERM   > out ID TERM   > dies ID TERM
+// clang-format off
+//   campaign N     bids once                          > granted TERM VACANCY | held LEADER | refused CODE
+//   wait N         bids whenever the place seems free > granted TERM VACANCY
+//   renew                                             > renewed | lost REASON | unknown
+//   resign                                            > resigned
+//   fork           makes a child that lives on        > child PID
+//   fork and exit  makes one that ends at once        > child over
+//   contend SEED   takes the place and gives it back for ever, and says so; now and then it dies
+//                                                     > in ID TERM   > out ID TERM   > dies ID TERM
+// clang-format on
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -40,6 +45,7 @@ class Contender {
     if (command == "wait") return say(described(bid_until_granted(number)));
     if (command == "renew") return say(renew_once());
     if (command == "resign") return say(resign_once());
+    if (line == "fork and exit") return fork_and_exit();
     if (command == "fork") return fork_once();
     if (command == "contend") return contend(number);
     say("what is " + command + "?");
@@ -112,6 +118,13 @@ class Contender {
       ::_exit(0);
     }
     say("child " + std::to_string(child));
+  }
+
+  static void fork_and_exit() {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ::waitpid(child, nullptr, 0);
+    say("child over");
   }
 
   [[noreturn]] void contend(std::uint64_t seed) {

@@ -117,12 +117,32 @@ TEST_F(FileDamage, WhatAPowerFailureTearsIsMadeWholeAboveTheReserve) {
   EXPECT_EQ(granted(*store, bid("b", 2)).term, Term{reserved.value + 1});
 }
 
-TEST_F(FileDamage, AnEmptyFileIsFresh) {
+TEST_F(FileDamage, AnEmptiedFileIsDamaged) {
   const auto store = connect();
-  std::ofstream(file()).close();
-  EXPECT_EQ(look(*store).vacancy, Vacancy::absent);
-  EXPECT_EQ(granted(*store, bid("a", 1)).vacancy, Vacancy::absent);
-  EXPECT_EQ(fs::file_size(file()), file::file_size);
+  const Term term = granted(*store, bid("a", 1)).term;
+  resign(*store, bid("a", 1), term, true);
+  fs::resize_file(file(), 0);
+  EXPECT_EQ(refused(*store, bid("b", 2)).code, ErrorCode::corrupt);
+}
+
+// The damaged one may have been the newest.
+TEST_F(FileDamage, OneDamagedSlotBringsNoTermBack) {
+  const auto store = connect();
+  for (const std::size_t each : {std::size_t{50}, file::slot_size + 50}) {
+    Term last{};
+    for (const std::uint64_t attempt : {1U, 2U, 3U}) {
+      // Ahead of the clock, so that it cannot help.
+      Bid next = bid("a", 10 * each + attempt);
+      next.highest_term_seen = std::max(last, Term{~std::uint64_t{0} / 2});
+      last = granted(*store, next).term;
+      resign(*store, next, last, true);
+    }
+    std::fstream(file(), std::ios::in | std::ios::out | std::ios::binary)
+        .seekp(static_cast<std::streamoff>(each))
+        .put('!');
+    EXPECT_GT(granted(*store, bid("b", each)).term, last);
+    resign(*store, bid("b", each), std::nullopt, true);
+  }
 }
 
 TEST_F(FileDamage, WhatStandsInTheWayOfAFileIsNamed) {

@@ -171,7 +171,10 @@ TEST(FileProcesses, P10_AForkedChildDoesNotKeepThePlace) {
   words >> word >> child;
   ASSERT_EQ(word, "child");
   EXPECT_EQ(first.ask("renew"), "renewed");
-  second.tell("wait 1");
+  EXPECT_EQ(second.ask("campaign 1"), held_by("a")) << "the child gave nothing up";
+  EXPECT_EQ(first.ask("fork and exit"), "child over");
+  EXPECT_EQ(second.ask("campaign 2"), held_by("a")) << "nor did one that ended";
+  second.tell("wait 3");
   first.kill();
   EXPECT_EQ(second.taken(), "granted ended");
   EXPECT_EQ(::kill(child, 0), 0) << "the child was to outlive this";

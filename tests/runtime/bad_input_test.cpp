@@ -1,6 +1,8 @@
 // T17: what cannot work is refused at once, with a sentence that names it. R09: ids are unique.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -121,6 +123,15 @@ INSTANTIATE_TEST_SUITE_P(
                       BadUrl{"memory:?lease=3s&lease=4s", "lease"},
                       BadUrl{"memory:?lease", "lease"}, BadUrl{"memory:/path", "path"},
                       BadUrl{"memory://host", "host"}));
+
+TEST(BadUrl, AnUnknownOptionIsRefusedBeforeAnythingIsDone) {
+  const std::string folder = ::testing::TempDir() + "conclave-never-made";
+  const auto refused = try_open("file:" + folder + "?colour=red");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("has no option colour: it knows force, lease"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
 
 TEST(OpenTest, T17AnUnknownSchemeIsToldTheKnownOnes) {
   const auto refused = try_open("nosuch:");

@@ -40,6 +40,7 @@ constexpr Remedy remedies[] = {
     {EIO, ErrorCode::unavailable, true, "look at the disk: the kernel's log says more"},
     {ENOTDIR, ErrorCode::invalid_argument, false,
      "a part of the path is a file: choose another directory, or move that file away"},
+    {ENOENT, ErrorCode::unavailable, true, "choose a directory that can be made"},
     {EEXIST, ErrorCode::invalid_argument, false,
      "a file stands in the way: choose another directory, or move that file away"},
     {EISDIR, ErrorCode::corrupt, false, "a directory stands where a file should be: move it away"},

@@ -1,5 +1,6 @@
 #include "stores/file/opener.hpp"
 
+#include <array>
 #include <stdexcept>
 
 #include <conclave/file.hpp>
@@ -18,16 +19,18 @@ std::optional<Error> check_no_host(const net::Url& url) {
                           " for a relative one");
 }
 
-Result<bool> take_force(net::Url& url) {
-  const auto option = url.query.extract("force");
-  if (option.empty() || option.mapped() == "false") return false;
-  if (option.mapped() == "true") return true;
-  return invalid_argument("force: \"" + option.mapped() + "\" is neither true nor false");
+constexpr std::array<std::string_view, 1> file_options{"force"};
+
+Result<bool> force_of(const net::Url& url) {
+  const auto option = url.query.find("force");
+  if (option == url.query.end() || option->second == "false") return false;
+  if (option->second == "true") return true;
+  return invalid_argument("force: \"" + option->second + "\" is neither true nor false");
 }
 
 Result<std::shared_ptr<Store>> open_file(net::Url& url, const StoreOptions& options) {
   if (auto error = check_no_host(url)) return *error;
-  const Result<bool> force = take_force(url);
+  const Result<bool> force = force_of(url);
   if (!force) return force.error();
   FileOptions file;
   file.directory = url.path;
@@ -42,6 +45,6 @@ Result<std::shared_ptr<Store>> open_file(net::Url& url, const StoreOptions& opti
 
 }  // namespace
 
-const net::Opener file_opener{"file", open_file};
+const net::Opener file_opener{"file", file_options, open_file};
 
 }  // namespace conclave::stores

@@ -80,11 +80,6 @@ Result<Content> Place::read(int descriptor) const {
   for (int tries = 0; tries < most_tries; ++tries) {
     const auto size = read_at(descriptor, image);
     if (!size) return system_error("cannot be read", path_, errno);
-    if (*size == 0) {
-      Content fresh;
-      fresh.slot.election = election_;
-      return fresh;
-    }
     content = decode(image, election_, path_);
     if (content || content.error().code != ErrorCode::corrupt) return content;
   }
@@ -158,10 +153,6 @@ Take Place::sit(net::Descriptor file, Identity identity, const Bid& bid, Duratio
   if (!content) return content.error();
   const Boot boot = this_boot();
   if (auto error = refusal(*content, bid, boot)) return *error;
-  if (content->slot.sequence == 0 && ::lseek(file.get(), 0, SEEK_END) == 0) {
-    // Somebody made an empty file. From here on it has its full size, so that no grant needs room.
-    if (auto error = write(file.get(), fresh_image(election_), 0)) return *error;
-  }
   Slot slot = granted_slot(*content, bid, {lease, wall_clock(), ::getpid(), boot});
   if (!is_reserved(*content, slot.term, boot)) {
     if (auto error = reserve(file.get(), next_reserve(*content, slot.term), boot)) return *error;

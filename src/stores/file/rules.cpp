@@ -16,14 +16,15 @@ bool settles(Vacancy found, Term highest_term_seen) {
   return found != Vacancy::abandoned;
 }
 
-bool same_boot(const Content& content, const Boot& boot) {
-  return boot.known() && content.reserve.boot == boot;
+// All grants are in the file: no power failure and nothing else has taken one.
+bool complete(const Content& content, const Boot& boot) {
+  return boot.known() && content.reserve.boot == boot && !content.torn;
 }
 
 // What a new term has to be above.
 Term highest(const Content& content, const Bid& bid, const Boot& boot) {
   const Term known = std::max(content.slot.term, bid.highest_term_seen);
-  return same_boot(content, boot) ? known : std::max(known, content.reserve.term);
+  return complete(content, boot) ? known : std::max(known, content.reserve.term);
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ Slot granted_slot(const Content& content, const Bid& bid, const Granting& granti
 }
 
 bool is_reserved(const Content& content, Term term, const Boot& boot) noexcept {
-  return same_boot(content, boot) && term <= content.reserve.term;
+  return complete(content, boot) && term <= content.reserve.term;
 }
 
 Reserve next_reserve(const Content& content, Term term) noexcept {
@@ -98,9 +99,8 @@ Reserve next_reserve(const Content& content, Term term) noexcept {
 std::optional<Content> recovered(const Image& image, std::string_view election, const Boot& boot) {
   Content content;
   content.reserve = decode_reserve(image);
-  if (!content.reserve.term.exists() || !boot.known() || same_boot(content, boot)) {
-    return std::nullopt;
-  }
+  const bool after_boot = boot.known() && content.reserve.boot != boot;
+  if (!after_boot || !content.reserve.term.exists()) return std::nullopt;
   content.slot.state = State::removed;
   content.slot.settled = true;
   content.slot.term = content.reserve.term;

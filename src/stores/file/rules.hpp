@@ -31,8 +31,8 @@ struct Granting {
                                            const Boot& boot);
 
 // The state after a grant to that bid. Its term is above the last one, above all that the bidder
-// has seen, and at least the wall clock, so that it grows even when the file was lost. In another
-// boot than the reserve's it is above that, too: grants may be missing from the file.
+// has seen, and at least the wall clock, so that it grows even when the file was lost. Where grants
+// may be missing from the file, after a boot or where a slot is torn, it is above the reserve, too.
 [[nodiscard]] Slot granted_slot(const Content& content, const Bid& bid, const Granting& granting);
 
 // The state after a removal: the trace that keeps the terms growing, and the lease of who may not

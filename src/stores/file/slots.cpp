@@ -55,6 +55,11 @@ std::optional<Piece> find_piece(std::span<const std::byte> bytes, std::string_vi
   return Piece{format, bytes.subspan(header_size, length - header_size)};
 }
 
+bool is_blank(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [](std::byte each) { return each == std::byte{}; });
+}
+
 std::optional<Slot> decode_slot(std::span<const std::byte> body) {
   Reader reader(body);
   Slot slot;
@@ -212,12 +217,13 @@ Image fresh_image(std::string_view election) {
 
 Result<Content> decode(const Image& image, std::string_view election, const std::string& where) {
   std::optional<Slot> newest;
+  bool torn = false;
   for (const std::uint64_t each : {0U, 1U}) {
     const auto bytes = std::span(image).subspan(slot_offset(each), slot_size);
     const auto piece = find_piece(bytes, slot_magic);
-    if (!piece) continue;
-    if (piece->format > format_version) return unsupported(where, piece->format);
-    auto slot = decode_slot(piece->body);
+    if (piece && piece->format > format_version) return unsupported(where, piece->format);
+    auto slot = piece ? decode_slot(piece->body) : std::nullopt;
+    torn = torn || (!slot && !is_blank(bytes));
     if (slot && (!newest || slot->sequence > newest->sequence)) newest = *std::move(slot);
   }
   if (!newest) return corrupt(where);
@@ -227,6 +233,7 @@ Result<Content> decode(const Image& image, std::string_view election, const std:
   content.mark = decode_mark(image, content.slot);
   content.ended = decode_ending(image);
   content.reserve = decode_reserve(image);
+  content.torn = torn;
   return content;
 }
 

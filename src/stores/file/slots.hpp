@@ -88,6 +88,7 @@ struct Content {
   Reserve reserve{};
   MarkKind mark{};  // of the term in the slot; marks of other terms count as none
   bool ended = false;
+  bool torn = false;  // there was another state, which may have been a later one
 
   [[nodiscard]] bool settled() const noexcept {
     return slot.settled || mark == MarkKind::settled || mark == MarkKind::released;

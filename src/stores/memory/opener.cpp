@@ -24,6 +24,6 @@ Result<std::shared_ptr<Store>> open_memory(net::Url& url, const StoreOptions& op
 }  // namespace
 
 extern CONCLAVE_API const net::Opener memory_opener;
-const net::Opener memory_opener{"memory", open_memory};
+const net::Opener memory_opener{"memory", {}, open_memory};
 
 }  // namespace conclave::stores
