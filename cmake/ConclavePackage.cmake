@@ -150,8 +150,12 @@ foreach(room ${rooms})
   conclave_pkg_names(name ${component})
   conclave_pkg_names(shown ${shown})
   conclave_pkg_names(hidden ${hidden})
-  conclave_pkg_config(${name} LIBS "-l${file}" LIBS_PRIVATE ${pkg_libs}
-    REQUIRES ${shown} REQUIRES_PRIVATE ${hidden} ${pkg_requires})
+  if(BUILD_SHARED_LIBS)
+    conclave_pkg_config(${name} LIBS "-l${file}" LIBS_PRIVATE ${pkg_libs}
+      REQUIRES ${shown} REQUIRES_PRIVATE ${hidden} ${pkg_requires})
+  else()  # there are none but static ones: nobody should have to say so
+    conclave_pkg_config(${name} LIBS "-l${file}" ${pkg_libs} REQUIRES ${shown} ${hidden} ${pkg_requires})
+  endif()
 endforeach()
 
 # Until there is an umbrella, conclave.pc is all that a program may use; its tests add conclave-testing.

@@ -1,7 +1,8 @@
 // Which names a store has to cope with.
 //
 // Election names, candidate ids and metadata are UTF-8 text. Spaces, slashes and any script are
-// welcome: every store escapes them, so that two different names never meet in one place.
+// welcome: every store escapes them, so that two different names never meet in one place. Control
+// characters are refused in names and ids, which stand in logs; metadata may have them, except NUL.
 #pragma once
 
 #include <cstddef>

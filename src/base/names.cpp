@@ -39,6 +39,16 @@ std::optional<std::size_t> first_bad_byte(std::string_view text) noexcept {
   return std::nullopt;
 }
 
+// Those of ASCII, and those of Latin-1 as UTF-8 has them.
+std::optional<std::size_t> first_control(std::string_view text) noexcept {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto here = static_cast<unsigned char>(text[at]);
+    if (here < 0x20 || here == 0x7F) return at;
+    if (here == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0) return at;
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> check_text(const std::string& field, std::string_view text,
                                 std::size_t limit) {
   if (text.size() > limit) {
@@ -59,7 +69,12 @@ std::optional<Error> check_text(const std::string& field, std::string_view text,
 std::optional<Error> check_name(const std::string& field, std::string_view text, std::size_t limit,
                                 const char* fix) {
   if (text.empty()) return invalid_argument(field + " is empty: " + fix);
-  return check_text(field, text, limit);
+  if (auto error = check_text(field, text, limit)) return error;
+  if (const auto control = first_control(text)) {
+    return invalid_argument(field + " has a control character at byte " + std::to_string(*control) +
+                            ": remove it, since it would garble logs and terminals");
+  }
+  return std::nullopt;
 }
 
 }  // namespace

@@ -117,12 +117,15 @@ TEST_F(FileDamage, WhatAPowerFailureTearsIsMadeWholeAboveTheReserve) {
   EXPECT_EQ(granted(*store, bid("b", 2)).term, Term{reserved.value + 1});
 }
 
-TEST_F(FileDamage, AnEmptiedFileIsDamaged) {
+TEST_F(FileDamage, AShortenedFileIsDamagedWhateverItStillHas) {
   const auto store = connect();
   const Term term = granted(*store, bid("a", 1)).term;
   resign(*store, bid("a", 1), term, true);
-  fs::resize_file(file(), 0);
-  EXPECT_EQ(refused(*store, bid("b", 2)).code, ErrorCode::corrupt);
+  std::uint64_t attempt = 2;
+  for (const std::uintmax_t size : {20479U, 16384U, 10000U, 8192U, 100U, 0U}) {
+    fs::resize_file(file(), size);
+    EXPECT_EQ(refused(*store, bid("b", attempt++)).code, ErrorCode::corrupt) << size;
+  }
 }
 
 // The damaged one may have been the newest.

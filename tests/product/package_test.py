@@ -129,7 +129,7 @@ class Consumer(unittest.TestCase):
         self.works(program, env)
 
     def test_uses_pkg_config_for_static_libraries(self):
-        self.by_pkg_config(STATIC, "--static")
+        self.by_pkg_config(STATIC)
 
     def test_uses_pkg_config_for_shared_libraries(self):
         self.by_pkg_config(SHARED, env={"LD_LIBRARY_PATH": str(SHARED / "lib")})

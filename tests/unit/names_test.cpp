@@ -45,6 +45,19 @@ TEST(Names, ANulIsRefusedWhereverItStands) {
   EXPECT_NE(check_metadata("end\0"s), std::nullopt);
 }
 
+TEST(Names, ControlCharactersAreRefusedInNamesOnly) {
+  EXPECT_EQ(
+      complaint(check_election_name("ab\nc")),
+      "election name has a control character at byte 2: remove it, since it would garble logs "
+      "and terminals");
+  for (const char* bad : {"\t", "\x1b[2J", "\x7f", "\xC2\x80", "\xC2\x9F", "ends\r"}) {
+    EXPECT_NE(check_election_name(bad), std::nullopt);
+    EXPECT_NE(check_candidate_id(bad), std::nullopt);
+    EXPECT_EQ(check_metadata(bad), std::nullopt);
+  }
+  EXPECT_EQ(check_candidate_id("\xC2\xA0"), std::nullopt);
+}
+
 TEST(Names, WelcomesAnyScriptSpacesAndSlashes) {
   for (const char* good :
        {"a", "nightly reports", "a/b/../c", "~user:x{y}*", "für Elise", "選挙", "выборы", "🗳️",

@@ -80,6 +80,7 @@ Result<Content> Place::read(int descriptor) const {
   for (int tries = 0; tries < most_tries; ++tries) {
     const auto size = read_at(descriptor, image);
     if (!size) return system_error("cannot be read", path_, errno);
+    if (*size < file_size) image = {};  // it had its full size from the beginning
     content = decode(image, election_, path_);
     if (content || content.error().code != ErrorCode::corrupt) return content;
   }
