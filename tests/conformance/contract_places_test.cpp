@@ -186,7 +186,8 @@ TEST_P(Contract, P12_NamesThatCannotBeKeptAreRefusedWithASentence) {
     Bid bad_candidate = bid("a", 1);
     bad_candidate.candidate = name;
     Bid bad_metadata = bid("a", 1);
-    bad_metadata.metadata = name.empty() ? std::string(max_metadata + 1, 'x') : name;
+    const bool fits = !check_metadata(name);  // which may be empty, and may have lines
+    bad_metadata.metadata = fits ? std::string(max_metadata + 1, 'x') : name;
     for (const Bid& each : {bad_election, bad_candidate, bad_metadata}) {
       const CampaignAnswer answer = campaign(*store, each);
       const auto* refused = std::get_if<Refused>(&answer);
