@@ -130,19 +130,21 @@ void FileStore::bid(const Bid& bid, const CallPtr<CampaignAnswer>& call) {
       return answer(call, CampaignAnswer{Refused{election_ended(bid.election)}});
     }
     if (look->locked && !seats_.is_spent(bid.attempt)) {
-      turns_.prepare();
       return answer(call, CampaignAnswer{held(*look)});
     }
   }
   if (seats_.is_spent(bid.attempt)) {
     return answer(call, CampaignAnswer{Refused{attempt_is_over()}});
   }
+  const auto tell = [this, bid, sent, call](Take take) {
+    answer(call, taken(bid, sent, std::move(take)));
+    news_.look(bid.election);
+  };
+  const Place at = place(bid.election);
+  Take take = at.take(bid, lease_, MayWait::no);
+  if (!std::holds_alternative<WouldWait>(take)) return tell(std::move(take));
   turns_.at_disk(
-      bid.election, [at = place(bid.election), bid, lease = lease_] { return at.take(bid, lease); },
-      [this, bid, sent, call](Take take) {
-        answer(call, taken(bid, sent, std::move(take)));
-        news_.look(bid.election);
-      });
+      bid.election, [at, bid, lease = lease_] { return at.take(bid, lease, MayWait::yes); }, tell);
 }
 
 // Also when the call was given up meanwhile: then the attempt will be resigned.

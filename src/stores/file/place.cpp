@@ -125,11 +125,12 @@ Result<std::optional<LossReason>> Place::check(const Seat& seat) const {
   return seat.lost_by(look);
 }
 
-Take Place::take(const Bid& bid, Duration lease) const {
+Take Place::take(const Bid& bid, Duration lease, MayWait may_wait) const {
   for (int tries = 0; tries < most_tries; ++tries) {
     auto file = open_file(path_, O_RDWR);
     if (!file) return file.error();
     if (!*file) {
+      if (may_wait == MayWait::no) return WouldWait{};
       if (auto error = create_file(path_, fresh_image(election_))) return *error;
       continue;
     }
@@ -142,20 +143,22 @@ Take Place::take(const Bid& bid, Duration lease) const {
     }
     const auto identity = identity_of(file->get());
     if (identity && identity == identity_of(path_)) {
-      return sit(*std::move(file), *identity, bid, lease);
+      return sit(*std::move(file), *identity, bid, lease, may_wait);
     }
   }
   return replaced(path_);
 }
 
 // With the lock in hand.
-Take Place::sit(net::Descriptor file, Identity identity, const Bid& bid, Duration lease) const {
+Take Place::sit(net::Descriptor file, Identity identity, const Bid& bid, Duration lease,
+                MayWait may_wait) const {
   auto content = read(file.get());
   if (!content) return content.error();
   const Boot boot = this_boot();
   if (auto error = refusal(*content, bid, boot)) return *error;
   Slot slot = granted_slot(*content, bid, {lease, wall_clock(), ::getpid(), boot});
   if (!is_reserved(*content, slot.term, boot)) {
+    if (may_wait == MayWait::no) return WouldWait{};
     if (auto error = reserve(file.get(), next_reserve(*content, slot.term), boot)) return *error;
   }
   const int failed = write_at(file.get(), encode(slot), slot_offset(slot.sequence));

@@ -56,8 +56,12 @@ class Seat {
   bool settled_;
 };
 
+enum class MayWait { no, yes };  // for the disk
+
+struct WouldWait {};
+
 // The place itself; how it is for who came too late; or why it cannot be had.
-using Take = std::variant<Seat, Look, Error>;
+using Take = std::variant<Seat, Look, Error, WouldWait>;
 
 class Place {
  public:
@@ -71,8 +75,10 @@ class Place {
   // What the holder has to know, without opening anything: it works when no descriptors are left.
   [[nodiscard]] Result<std::optional<LossReason>> check(const Seat& seat) const;
 
+  // Nearly always it need not wait: then it only writes to what the kernel has in memory.
+  [[nodiscard]] Take take(const Bid& bid, Duration lease, MayWait may_wait) const;
+
   // These wait for the disk.
-  [[nodiscard]] Take take(const Bid& bid, Duration lease) const;
   [[nodiscard]] Answer end() const;
   [[nodiscard]] Answer remove() const;
   [[nodiscard]] Answer purge() const;
@@ -81,8 +87,8 @@ class Place {
   [[nodiscard]] Result<Content> read(int descriptor) const;
   [[nodiscard]] Answer when_free(const std::function<Answer(int, const Content&)>& act) const;
   [[nodiscard]] Result<Look> look_through(int descriptor) const;
-  [[nodiscard]] Take sit(net::Descriptor file, Identity identity, const Bid& bid,
-                         Duration lease) const;
+  [[nodiscard]] Take sit(net::Descriptor file, Identity identity, const Bid& bid, Duration lease,
+                         MayWait may_wait) const;
   [[nodiscard]] std::optional<Error> reserve(int descriptor, Reserve reserve,
                                              const Boot& boot) const;
   // And waits for the disk.

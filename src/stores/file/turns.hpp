@@ -1,9 +1,9 @@
 // The order of the calls for each election, and the thread that waits for the disk in their stead.
 //
-// Most calls read a few kilobytes that the kernel has in memory; they are carried out at once. A
-// grant waits for the disk, for which a busy machine may take seconds and a broken one for ever.
-// So that happens on a thread of its own: renewals go on meanwhile, and only later calls for the
-// same election wait.
+// Most calls read or write a few kilobytes that the kernel has in memory; they are carried out at
+// once. The first grant in an hour waits for the disk, and so do ends and removals: for that a busy
+// machine may take seconds and a broken one for ever. So it happens on a thread of its own:
+// renewals go on meanwhile, and only later calls for the same election wait.
 #pragma once
 
 #include <deque>
@@ -25,9 +25,6 @@ class Turns {
 
   // Runs the task when nothing of that election is at the disk: now, or in its turn.
   void run(const std::string& election, Task task);
-
-  // Somebody will soon need the disk, and wants to be quick then.
-  void prepare() { static_cast<void>(disk()); }
 
   // From a task of that election: does the work at the disk, then hands its result to `then` on the
   // loop. Not when this object is gone by then; the result is destroyed in any case.
