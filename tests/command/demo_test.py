@@ -69,7 +69,7 @@ class Demo(Case):
         self.assertEqual((demo.wait(), demo.err.text), (0, ""))
         self.shows_all(demo.out.text, 6, 3)
         self.nothing_is_left()
-        blocks = re.findall(r"^```\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
+        blocks = re.findall(r"^```\w*\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
         shown = [block for block in blocks if "ann ben cat" in block]
         self.assertEqual(len(shown), 1, "README.md shows the demonstration once")
         self.assertEqual(shape(shown[0]), shape(demo.out.text))
