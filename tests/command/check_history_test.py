@@ -4,10 +4,13 @@
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from history import PATH, check
+
+del sys.argv[1:2]  # the command, which all tests here are given
 
 
 def line(event, at, candidate="ann", election="reports", **more):
