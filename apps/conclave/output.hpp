@@ -20,8 +20,4 @@ void complain(std::string_view sentence);
 // "3 s", "1.5 s", "250 ms", "12 µs": for people.
 [[nodiscard]] std::string human(double seconds);
 
-// A password that stands in the arguments is used, and then made invisible to `ps`. True when there
-// was one.
-bool hide_password(int argc, char** argv);
-
 }  // namespace conclave::app
