@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <conclave/names.hpp>
+
 #include "apps/conclave/table.hpp"
 #include "apps/conclave/values.hpp"
 
@@ -98,11 +100,20 @@ StoreArguments store_from(Values& values) {
   return store;
 }
 
+void refuse_if(Values& values, const std::optional<Error>& wrong) {
+  if (wrong) values.refuse(wrong->message);
+}
+
+std::string checked_election(Values& values, std::string name) {
+  refuse_if(values, check_election_name(name));
+  return name;
+}
+
 std::string election_from(Values& values) {
   if (!values.has("election")) {
     values.refuse("--election is missing: name the election, such as --election reports");
   }
-  return values.text("election");
+  return checked_election(values, values.text("election"));
 }
 
 CandidateArguments candidate_from(Values& values) {
@@ -111,6 +122,8 @@ CandidateArguments candidate_from(Values& values) {
   candidate.election = values.text("election");
   candidate.options.id = values.text("id");
   candidate.options.metadata = values.text("metadata");
+  if (values.has("id")) refuse_if(values, check_candidate_id(candidate.options.id));
+  refuse_if(values, check_metadata(candidate.options.metadata));
   candidate.options.grace = values.duration("grace");
   candidate.options.drain_limit = values.duration("drain");
   candidate.options.term_limit = values.duration("term-limit");
@@ -140,6 +153,8 @@ Command run_from(Given& given) {
   } else if (!values.has("election")) {
     const std::string& path = run.command.front();
     run.candidate.election = path.substr(path.rfind('/') + 1);
+  } else {
+    run.candidate.election = checked_election(values, run.candidate.election);
   }
   run.once = values.flag("once");
   run.restart = one_of<Restart>(values, "restart",

@@ -39,7 +39,7 @@ int start(int argc, char** argv) {
     return wrong_usage;
   }
   if (const auto* help = std::get_if<Help>(&*parsed)) {
-    return say(help->text) ? ok : failed;
+    return say_all(help->text);
   }
   return std::visit(Carry{}, std::get<Command>(*parsed));
 }

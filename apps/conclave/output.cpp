@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "apps/conclave/exit_codes.hpp"
+
 namespace conclave::app {
 namespace {
 
@@ -27,6 +29,12 @@ void complain(std::string_view sentence) {
 }
 
 bool say(std::string_view line) { return write_all(STDOUT_FILENO, std::string(line) + "\n"); }
+
+int say_all(std::string_view text) {
+  if (say(text)) return ok;
+  complain("the output cannot be written: its reader is gone, or the disk is full");
+  return failed;
+}
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
 

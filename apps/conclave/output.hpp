@@ -12,6 +12,9 @@ void complain(std::string_view sentence);
 // One line on stdout, written at once. False when nobody reads it any more.
 [[nodiscard]] bool say(std::string_view line);
 
+// All that a verb has to say; the exit code. Complains when it cannot be written.
+[[nodiscard]] int say_all(std::string_view text);
+
 [[nodiscard]] bool is_terminal(int descriptor);
 
 // What a name or a message may contain must not move the cursor of whoever looks at it.

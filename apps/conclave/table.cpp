@@ -124,14 +124,14 @@ const std::vector<VerbSpec>& all_verbs() {
 
 constexpr ExitCodeSpec all_exit_codes[] = {
     {"0", "all went well; status: somebody leads; doctor: nothing but notes"},
-    {"1", "the store cannot be used, or refused what was asked; output could not be written"},
-    {"2", "wrong usage: an option, a duration, a name, a URL"},
+    {"1", "the store failed, or refused what was asked; the output could not be written"},
+    {"2", "wrong usage: an option, a duration, a name, a URL, a store that cannot be opened"},
     {"3", "status: nobody leads"},
     {"4", "doctor: warnings"},
     {"5", "doctor: dangers"},
     {"75", "run --on-lost exit, or --once: leadership was lost before the command ended"},
     {"124", "run --timeout: was not elected in time"},
-    {"125", "run: conclave itself failed, the store cannot be used, or the election was ended"},
+    {"125", "run: conclave itself failed, one of its processes was ended, or the election was"},
     {"126", "run: the command cannot be executed"},
     {"127", "run: the command was not found"},
     {"128+N", "run: signal N ended the command, or the wait for it; other codes are its own"},

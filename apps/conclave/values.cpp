@@ -1,6 +1,7 @@
 #include "apps/conclave/values.hpp"
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 
 #include <conclave/open.hpp>

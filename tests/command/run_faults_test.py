@@ -107,6 +107,21 @@ class Faults(RunCase):
         self.assert_next_runs()
         self.assert_failed("ended by signal 9")
 
+    def test_place_is_kept_while_anybody_of_the_family_lives(self):
+        """Nobody is there to end the family, and still nobody else is elected."""
+        self.second.process.close()
+        self.strike(signal.SIGSTOP, self.first.front, self.first.guardian)
+        self.strike(signal.SIGKILL, self.first.keeper)
+        wait_until_gone(self.first.job)  # the kernel ends that one with its parent
+        other = self.join("jobs")
+        role = other.out.until(lambda line: '"follower"' in line or '"elected"' in line)
+        self.assertIn('"follower"', role)
+        self.assertNotIn("Z", [stat_of(pid)[0] for pid in self.first.relatives])
+        self.strike(signal.SIGCONT, self.first.guardian)
+        elected = other.out.event("elected")
+        self.assertLess(self.stamps()[self.first.term][1], elected["at_ns"])
+        self.assert_gone(self.first.relatives)
+
     def test_guardian_heeds_no_other_signal(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGALRM):
             self.strike(number, self.first.guardian)
