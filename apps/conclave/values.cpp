@@ -68,8 +68,10 @@ int Values::number(std::string_view option, int fallback) {
 
 void Values::read_file(const std::string& path) {
   std::ifstream file(path);
-  if (!file)
+  std::error_code ignored;
+  if (!file || std::filesystem::is_directory(path, ignored)) {
     return refuse("--config: " + path + " cannot be read: is the path right, and may you read it?");
+  }
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     line = trimmed(line);
