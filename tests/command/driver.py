@@ -43,6 +43,15 @@ def clean_environment(**extra):
     return environment
 
 
+def eventually(holds, what, limit=HANG):
+    """For what nobody tells of, such as a file in /proc: looks until it holds."""
+    until = time.monotonic() + limit
+    while not holds():
+        if time.monotonic() > until:
+            raise AssertionError(f"never came: {what}")
+        time.sleep(0.005)
+
+
 class Reader:
     """The lines of a descriptor, in order, each within the hang guard."""
 
