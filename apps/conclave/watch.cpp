@@ -85,7 +85,7 @@ int watch(const WatchArguments& arguments) {
     if (signals.take()) return ok;
     read = read && wanted[2].revents == 0;  // a reader that has gone is told without a word, too
   }
-  complain("the output was closed by its reader");
+  complain("the output was closed by its reader: ended");
   return failed;
 }
 

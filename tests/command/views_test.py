@@ -4,10 +4,11 @@
 import json
 import os
 import signal
+import subprocess
 import termios
 import unittest
 
-from driver import Case, binary
+from driver import HANG, Case, binary
 
 Case.command = binary()
 
@@ -139,7 +140,7 @@ class Watch(WithLeader):
         os.dup2(null, watch.popen.stdout.fileno())
         os.close(null)
         self.assertEqual(watch.wait(), 1)
-        self.assertEqual(watch.err.text, "conclave: the output was closed by its reader\n")
+        self.assertEqual(watch.err.text, "conclave: the output was closed by its reader: ended\n")
 
 
 def screen(text):
@@ -251,6 +252,19 @@ class Doctor(Case):
         code, out, err = self.ask("doctor", "--store", self.store)
         self.assertIn(code, (1, 2))
         self.assertEqual((out, err.count("\n")), ("", 1))
+
+
+class Readers(Case):
+    def test_one_that_has_gone_is_told_by_every_verb(self):
+        for verb in ("status", "end", "remove", "doctor", "version"):
+            named = [] if verb in ("doctor", "version") else ["--election", "e"]
+            stored = [] if verb == "version" else ["--store", self.store]
+            ours, theirs = os.pipe()
+            os.close(ours)
+            command = [self.command, verb, *stored, *named]
+            done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=HANG)
+            os.close(theirs)
+            self.assert_refused((done.returncode, "", done.stderr), 1, "output")
 
 
 class Version(Case):
