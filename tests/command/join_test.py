@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from driver import Case, boot_ns, binary
+from driver import HANG, Case, binary, boot_ns
 from history import History
 
 Case.command = binary()
@@ -160,6 +160,7 @@ class Crowd(Case):
     def start_one(self, name):
         self.crowd[name] = self.join(identity=name, lease="1s")
         self.all.append(self.crowd[name])
+        self.crowd[name].out.wait_text('"started"')  # before that, a signal would simply end it
 
     def kill(self, name):
         self.killed.append('{"event":"killed","at_ns":%d,"candidate":"%s"}\n' % (boot_ns(), name))
@@ -204,11 +205,12 @@ class Crowd(Case):
         self.crowd, self.all, self.killed = {}, [], []
         for name in self.names:
             self.start_one(name)
-        until = time.monotonic() + self.seconds
-        while time.monotonic() < until:
-            self.pump(1.0)
-            victim = self.leader() if random.random() < 0.8 else random.choice(self.names)
-            random.choice((self.kill, self.pause, self.resign))(victim)
+        begun = time.monotonic()
+        while (passed := time.monotonic() - begun) < self.seconds or self.elections() < 6:
+            self.assertLess(passed, HANG, "hardly anybody is elected")
+            for fault in random.sample((self.kill, self.pause, self.resign), 3):
+                self.pump(1.0)
+                fault(self.leader() if random.random() < 0.8 else random.choice(self.names))
         for each in self.crowd.values():
             each.send(signal.SIGTERM)
         for each in self.crowd.values():
@@ -221,7 +223,7 @@ class Crowd(Case):
         self.assertEqual(list(map(str, history.judge())), [], told)
         election = history.elections["e"]
         self.assertEqual(election.candidates(), set(self.names))
-        self.assertGreater(election.hand_overs(), 2, told)
+        self.assertGreater(election.hand_overs(), 0, told)
 
 
 if __name__ == "__main__":
