@@ -174,6 +174,16 @@ class Demo {
   std::vector<HandOver> hand_overs_;
 };
 
+// As a column of ten; µ is two bytes and one letter.
+std::string column(Duration duration) {
+  const std::string text = human(seconds(duration));
+  const auto letters = std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  });
+  return std::string(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, 10 - letters)), ' ') +
+         text;
+}
+
 void show_table(const std::vector<HandOver>& all) {
   std::array<char, 128> line{};
   std::snprintf(line.data(), line.size(), "\n%-20s %6s %10s %10s", "hand-over", "times", "median",
@@ -186,10 +196,9 @@ void show_table(const std::vector<HandOver>& all) {
     }
     if (took.empty()) continue;
     std::sort(took.begin(), took.end());
-    std::snprintf(line.data(), line.size(), "%-20s %6zu %10s %10s",
+    std::snprintf(line.data(), line.size(), "%-20s %6zu %s %s",
                   crash ? "after kill -9" : "after a resignation", took.size(),
-                  human(seconds(took[took.size() / 2])).c_str(),
-                  human(seconds(took.back())).c_str());
+                  column(took[took.size() / 2]).c_str(), column(took.back()).c_str());
     tell(line.data());
   }
 }
