@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <conclave/names.hpp>
+
 #include "apps/conclave/table.hpp"
 #include "apps/conclave/values.hpp"
 
@@ -64,16 +66,16 @@ void add_options(CLI::App& app, const VerbSpec& verb, Given& given) {
     app.add_option_function<std::string>(
            "--" + key, [&given, key](const std::string& text) { given.values.set(key, text); },
            help_of(spec))
-        ->type_name(std::string(spec.value));
+        ->type_name(std::string(spec.value))
+        ->take_last();
   }
 }
 
 void add_verb(CLI::App& top, const VerbSpec& verb, Given& given) {
   CLI::App* const app = top.add_subcommand(std::string(verb.name), std::string(verb.summary));
   add_options(*app, verb, given);
-  if (!verb.operands.empty()) {
+  if (!verb.operands.empty() && verb.name != "run") {
     app->add_option("operands", given.operands)->type_name(std::string(verb.operands))->group("");
-    if (verb.name == "run") app->positionals_at_end()->prefix_command();
   }
   app->footer(footer(verb));
   app->final_callback([&given, &verb] { given.verb = verb.name; });
@@ -83,7 +85,8 @@ void add_verb(CLI::App& top, const VerbSpec& verb, Given& given) {
 void complete(Values& values, const VerbSpec& verb, const Lookup& environment) {
   for (const std::string_view name : verb.options) {
     const char* const text = environment(variable_of(name).c_str());
-    if (text != nullptr && !values.has(name)) values.set(std::string(name), text);
+    const bool given = text != nullptr && *text != 0;
+    if (given && !values.has(name)) values.set(std::string(name), text);
   }
   if (values.has("config")) values.read_file(values.text("config"));
 }
@@ -97,9 +100,20 @@ StoreArguments store_from(Values& values) {
   return store;
 }
 
+void refuse_if(Values& values, const std::optional<Error>& wrong) {
+  if (wrong) values.refuse(wrong->message);
+}
+
+std::string checked_election(Values& values, std::string name) {
+  refuse_if(values, check_election_name(name));
+  return name;
+}
+
 std::string election_from(Values& values) {
-  if (!values.has("election")) values.refuse("--election is missing: name the election");
-  return values.text("election");
+  if (!values.has("election")) {
+    values.refuse("--election is missing: name the election, such as --election reports");
+  }
+  return checked_election(values, values.text("election"));
 }
 
 CandidateArguments candidate_from(Values& values) {
@@ -108,6 +122,8 @@ CandidateArguments candidate_from(Values& values) {
   candidate.election = values.text("election");
   candidate.options.id = values.text("id");
   candidate.options.metadata = values.text("metadata");
+  if (values.has("id")) refuse_if(values, check_candidate_id(candidate.options.id));
+  refuse_if(values, check_metadata(candidate.options.metadata));
   candidate.options.grace = values.duration("grace");
   candidate.options.drain_limit = values.duration("drain");
   candidate.options.term_limit = values.duration("term-limit");
@@ -132,12 +148,13 @@ Command run_from(Given& given) {
   Values& values = given.values;
   run.candidate = candidate_from(values);
   run.command = given.operands;
-  if (!run.command.empty() && run.command.front() == "--") run.command.erase(run.command.begin());
   if (run.command.empty()) {
     values.refuse("the command to run is missing: conclave run [OPTIONS] -- COMMAND");
-  } else if (run.candidate.election.empty()) {
+  } else if (!values.has("election")) {
     const std::string& path = run.command.front();
     run.candidate.election = path.substr(path.rfind('/') + 1);
+  } else {
+    run.candidate.election = checked_election(values, run.candidate.election);
   }
   run.once = values.flag("once");
   run.restart = one_of<Restart>(values, "restart",
@@ -195,7 +212,45 @@ Command command_from(Given& given) {
   return VersionArguments{values.flag("json")};
 }
 
+// For an option of `run`, such as --lease; not --lease=3s, where it is there already.
+bool takes_a_value(std::string_view word) {
+  for (const std::string_view name : verb("run").options) {
+    if (word == "--" + std::string(name)) return !option(name).value.empty();
+  }
+  return false;
+}
+
+std::string helper(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return "conclave " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
+}
+
+// Repeats no more than what cannot be a password.
+Error unknown_word(const CLI::App& app) {
+  std::string word = app.remaining(true).front();
+  const bool option = word.starts_with('-');
+  if (option) word = word.substr(0, word.find('='));
+  if (word.find('@') != std::string::npos) word = "an argument";
+  if (app.get_subcommands().empty() && !option) {
+    return invalid_argument(word + " is not a verb: conclave --help lists them");
+  }
+  return invalid_argument(word + (option ? " is not an option here" : " is too much") + ": " +
+                          helper(app) + " lists what there is");
+}
+
 }  // namespace
+
+int count_of_ours(int argc, const char* const* argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
+  int next = 2;
+  while (next < argc) {
+    const std::string_view word = argv[next];
+    if (word == "--" || !word.starts_with('-')) break;
+    ++next;
+    if (takes_a_value(word)) ++next;
+  }
+  return std::min(next, argc);
+}
 
 Result<std::variant<Command, Help>> parse(int argc, const char* const* argv,
                                           const Lookup& environment) {
@@ -209,12 +264,20 @@ Result<std::variant<Command, Help>> parse(int argc, const char* const* argv,
       "conclave VERB --help tells more about each, with examples. The first thing to try:\n"
       "  conclave demo");
   try {
-    app.parse(argc, argv);
+    const int ours = count_of_ours(argc, argv);
+    app.parse(ours, argv);
+    for (int i = ours; i < argc; ++i) given.operands.emplace_back(argv[i]);
+    if (given.verb == "run" && ours < argc && given.operands.front() == "--") {
+      given.operands.erase(given.operands.begin());
+    }
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
     return std::variant<Command, Help>(Help{chosen.empty() ? app.help() : chosen.front()->help()});
+  } catch (const CLI::ExtrasError&) {
+    return unknown_word(app);
   } catch (const CLI::ParseError& wrong) {
-    return invalid_argument(std::string(wrong.what()) + "; conclave --help lists what there is");
+    return invalid_argument(std::string(wrong.what()) + "; " + helper(app) +
+                            " lists what there is");
   }
   if (given.verb.empty()) {
     return invalid_argument("a verb is missing: try conclave demo, or conclave --help");

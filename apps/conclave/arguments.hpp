@@ -90,6 +90,9 @@ struct Help {
 
 using Lookup = std::function<const char*(const char*)>;  // getenv
 
+// How many of the arguments are ours: those after are the command of `run`, and its own affair.
+[[nodiscard]] int count_of_ours(int argc, const char* const* argv);
+
 // Command line before environment before configuration file before default. An error is one
 // sentence that names the option and the fix.
 [[nodiscard]] Result<std::variant<Command, Help>> parse(int argc, const char* const* argv,

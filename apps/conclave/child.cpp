@@ -32,7 +32,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   if (cgroup >= 0) {
     [[maybe_unused]] const auto moved = ::write(cgroup, "0", 1);
   }
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  ::signal(SIGPIPE, SIG_DFL);  // ours; what nohup ignores stays ignored
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -51,10 +51,10 @@ Child::Child(const ChildSpec& spec) {
   if (::pipe2(report, O_CLOEXEC) != 0) {
     throw std::system_error(errno, std::generic_category(), "a pipe could not be made");
   }
-  cgroup_ = make_cgroup();
-  const int procs =
-      cgroup_.empty() ? -1 : ::open((cgroup_ + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
   const pid_t parent = ::getpid();
+  const std::string cgroup = make_cgroup(parent);
+  const int procs =
+      cgroup.empty() ? -1 : ::open((cgroup + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
   pid_ = ::fork();
   if (pid_ == 0) become(spec, arguments.data(), environment.data(), parent, report[1], procs);
   const int failure = errno;
@@ -68,7 +68,7 @@ Child::Child(const ChildSpec& spec) {
   ::close(report[0]);
   if (why != 0) {
     if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
-    remove_cgroup(cgroup_);
+    remove_cgroup(::getpid());
     throw std::system_error(why, std::generic_category(), spec.path);
   }
   descriptor_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
@@ -77,7 +77,7 @@ Child::Child(const ChildSpec& spec) {
 Child::~Child() {
   end_family();
   if (descriptor_ >= 0) ::close(descriptor_);
-  remove_cgroup(cgroup_);
+  remove_cgroup(::getpid());
 }
 
 void Child::send(int signal) const {
@@ -86,28 +86,23 @@ void Child::send(int signal) const {
 
 std::optional<int> Child::ended() {
   if (exit_code_) return exit_code_;
-  int status = 0;
-  if (::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  exit_code_ = WIFSIGNALED(status) ? by_signal + WTERMSIG(status) : WEXITSTATUS(status);
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != pid_) {
+    return std::nullopt;
+  }
+  exit_code_ = info.si_code == CLD_EXITED ? info.si_status : by_signal + info.si_status;
   return exit_code_;
 }
 
 void Child::end_family() {
+  (void)ended();
   while (true) {
-    kill_cgroup(cgroup_);
-    kill_group_and_descendants(pid_);
-    int status = 0;
-    const pid_t gone = ::waitpid(-1, &status, 0);  // orphans come to us: we are their reaper
-    if (gone == pid_ && !exit_code_) {
-      exit_code_ = WIFSIGNALED(status) ? by_signal + WTERMSIG(status) : WEXITSTATUS(status);
-    }
+    kill_family(::getpid(), waited_for_ ? 0 : pid_, ::getpid());
+    const pid_t gone = ::waitpid(-1, nullptr, 0);  // orphans come to us: we are their reaper
+    waited_for_ = waited_for_ || gone == pid_;
     if (gone < 0 && errno != EINTR) return;
   }
-}
-
-void kill_group_and_descendants(int group) {
-  if (group > 0) ::kill(-group, SIGKILL);
-  for (const int pid : descendants_of(::getpid())) ::kill(pid, SIGKILL);
 }
 
 }  // namespace conclave::app

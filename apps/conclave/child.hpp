@@ -26,7 +26,8 @@ class Child {
 
   void send(int signal) const;
 
-  // The exit code as a shell would give it, once the command itself has ended.
+  // The exit code as a shell would give it, once the command itself has ended. It is waited for by
+  // end_family(): until then nobody else can get its number.
   [[nodiscard]] std::optional<int> ended();
 
   // SIGKILL for the group, for the control group where there is one, and for whatever has left both
@@ -37,10 +38,7 @@ class Child {
   int pid_ = -1;
   int descriptor_ = -1;
   std::optional<int> exit_code_;
-  std::string cgroup_;  // its folder; empty where we may not make one
+  bool waited_for_ = false;  // then its number may be another's
 };
-
-// For whoever is not the parent: SIGKILL for the group and for all descendants of this process.
-void kill_group_and_descendants(int group);
 
 }  // namespace conclave::app

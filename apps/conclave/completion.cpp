@@ -13,16 +13,19 @@ std::string verb_names() {
   return names;
 }
 
-// Options and, where they are words of a list, operands.
+// Operands, where they are words of a list.
+std::string operands_of(const VerbSpec& verb) {
+  if (verb.operands.find('|') == std::string_view::npos) return {};
+  std::string operands(verb.operands);
+  for (char& c : operands) c = c == '|' ? ' ' : c;
+  return operands;
+}
+
 std::string words_of(const VerbSpec& verb) {
   std::string words = "--help";
   for (const std::string_view each : verb.options) words += " --" + std::string(each);
-  if (verb.operands.find('|') != std::string_view::npos) {
-    std::string operands(verb.operands);
-    for (char& c : operands) c = c == '|' ? ' ' : c;
-    words += " " + operands;
-  }
-  return words;
+  const std::string operands = operands_of(verb);
+  return operands.empty() ? words : words + " " + operands;
 }
 
 std::string bash() {
@@ -80,11 +83,14 @@ std::string fish() {
     const std::string name(each.name);
     text += "complete -c conclave -n __fish_use_subcommand -a " + name + " -d " +
             quoted(each.summary) + "\n";
+    const std::string after = "complete -c conclave -n '__fish_seen_subcommand_from " + name + "' ";
+    if (const std::string operands = operands_of(each); !operands.empty()) {
+      text += after + "-a " + quoted(operands) + "\n";
+    }
     for (const std::string_view option_name : each.options) {
       const OptionSpec& spec = option(option_name);
-      text += "complete -c conclave -n '__fish_seen_subcommand_from " + name + "' -l " +
-              std::string(option_name) + (spec.value.empty() ? "" : " -r") + " -d " +
-              quoted(spec.help) + "\n";
+      text += after + "-l " + std::string(option_name) + (spec.value.empty() ? "" : " -r") +
+              " -d " + quoted(spec.help) + "\n";
     }
   }
   text.pop_back();
@@ -97,7 +103,7 @@ int completion(const CompletionArguments& arguments) {
   const std::string text = arguments.shell == "bash"  ? bash()
                            : arguments.shell == "zsh" ? zsh()
                                                       : fish();
-  return say(text) ? ok : failed;
+  return say_all(text);
 }
 
 }  // namespace conclave::app

@@ -44,12 +44,13 @@ int doctor(const DoctorArguments& arguments) {
   std::vector<Finding> findings = *std::move(found);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
-  for (const Finding& each : findings) {
-    if (!say(line_of(each, arguments.json))) return failed;
-  }
   const Severity worst = findings.empty() ? Severity::note : findings.front().severity;
-  if (!arguments.json && worst == Severity::note && !say("nothing here weakens the promise")) {
-    return failed;
+  std::string text;
+  for (const Finding& each : findings) text += line_of(each, arguments.json) + "\n";
+  if (!arguments.json && worst == Severity::note) text += "nothing here weakens the promise\n";
+  if (!text.empty()) {
+    text.pop_back();  // say_all() ends the line
+    if (const int said = say_all(text); said != ok) return said;
   }
   if (worst == Severity::danger) return danger_found;
   return worst == Severity::warning ? warnings_found : ok;

@@ -14,7 +14,7 @@ int told(const Result<bool>& was_there, const std::string& election, const char*
     return failed;
   }
   const std::string name = printable(election);
-  return say(*was_there ? name + ": " + done : name + ": there is no such election") ? ok : failed;
+  return say_all(name + ": " + (*was_there ? done : "there is no such election"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Stands as a candidate and prints what happens.
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <array>
 
@@ -32,11 +33,14 @@ int join(const JoinArguments& arguments) {
                       arguments.candidate.election, arguments.candidate.options);
   const auto events = candidate.subscribe(4096);
   candidate.start();
-  std::array<pollfd, 2> wanted{{{signals.fd(), POLLIN, 0}, {events->fd(), POLLIN, 0}}};
+  std::array<pollfd, 3> wanted{
+      {{signals.fd(), POLLIN, 0}, {events->fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
   bool read = true;
   while (!print_events(candidate, *events, arguments.json, read)) {
     if (!read) candidate.request_stop();
+    if (!read) wanted[2].fd = -1;
     ::poll(wanted.data(), wanted.size(), -1);
+    read = read && wanted[2].revents == 0;  // a reader that has gone is told without a word, too
     while (const auto signal = signals.take()) {
       *signal == SIGUSR1 ? candidate.resign() : candidate.request_stop();
     }

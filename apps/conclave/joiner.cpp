@@ -30,6 +30,7 @@ Said said_in(const std::string& line) {
   said.event = json.value("event", "");
   said.at = Instant{Duration{json.value("at_ns", std::int64_t{0})}};
   said.term = json.value("term", std::uint64_t{0});
+  said.valid_until = Instant{Duration{json.value("valid_until_ns", std::int64_t{0})}};
   said.reason = json.value("reason", "");
   said.leader = json.value("leader", "");
   return said;
@@ -139,14 +140,15 @@ Joiner& Crowd::at(const std::string& id) {
   return *found;
 }
 
-std::optional<Said> Crowd::next(Duration limit) {
+std::optional<Said> Crowd::next(Duration limit, int interrupt) {
   const Instant until = boot_now() + limit;
   while (said_.empty()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - boot_now()).count();
     if (left <= 0) return std::nullopt;
-    std::vector<pollfd> wanted;
+    std::vector<pollfd> wanted{{interrupt, POLLIN, 0}};
     for (const Joiner& each : joiners_) wanted.push_back({each.fd(), POLLIN, 0});
     if (::poll(wanted.data(), wanted.size(), static_cast<int>(left)) <= 0) continue;
+    if (wanted.front().revents != 0) return std::nullopt;
     for (Joiner& each : joiners_) {
       if (each.fd() < 0) continue;
       for (Said& said : each.read()) said_.push_back(std::move(said));

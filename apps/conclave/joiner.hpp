@@ -17,6 +17,7 @@ struct Said {
   std::string event;
   Instant at{};
   std::uint64_t term = 0;
+  Instant valid_until{};
   std::string reason;
   std::string leader;
 };
@@ -56,8 +57,9 @@ class Crowd {
   [[nodiscard]] Joiner& at(const std::string& id);
   [[nodiscard]] const std::vector<Joiner>& all() const noexcept { return joiners_; }
 
-  // The next thing that one of them says; nothing when the time has passed.
-  [[nodiscard]] std::optional<Said> next(Duration limit);
+  // The next thing that one of them says; nothing when the time has passed, or when there is
+  // something to read at that other descriptor.
+  [[nodiscard]] std::optional<Said> next(Duration limit, int interrupt = -1);
 
  private:
   StoreArguments store_;

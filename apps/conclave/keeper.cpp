@@ -28,10 +28,11 @@ Instant boot_now() {
 
 class Keeper {
  public:
-  Keeper(const RunArguments& arguments, const ChildSpec& command, int control, SharedPage& page)
+  Keeper(const RunArguments& arguments, const ChildSpec& command, const Companions& companions,
+         SharedPage& page)
       : arguments_(arguments),
         command_(command),
-        control_(control),
+        companions_(companions),
         page_(page),
         store_(open(arguments.candidate.store.url, arguments.candidate.store.options)),
         candidate_(store_, arguments.candidate.election, arguments.candidate.options),
@@ -50,6 +51,7 @@ class Keeper {
       if (!result_) wait();
     }
     end_family();
+    page_.keeper_beat = 0;
     leadership_.reset();
     candidate_.stop();
     return *result_;
@@ -66,7 +68,7 @@ class Keeper {
           elected(event->term);
           break;
         case EventKind::extended: valid_until_ = event->valid_until; break;
-        case EventKind::stopping: ask_to_end(SIGTERM); break;
+        case EventKind::stopping: term_ends(); break;
         case EventKind::lost: lost(); break;
         case EventKind::error: complain_once(event->error); break;
         case EventKind::stopped: stopped(); break;
@@ -78,6 +80,8 @@ class Keeper {
 
   void elected(Term term) {
     was_elected_ = true;
+    term_ends_ = false;
+    page_.killed = false;
     leadership_ = candidate_.leadership();
     if (leadership_ && leadership_->term() == term) return spawn();
     leadership_.reset();  // over already, or asked to end
@@ -99,33 +103,50 @@ class Keeper {
     publish();
   }
 
+  void term_ends() {
+    term_ends_ = true;
+    ask_to_end(SIGTERM);
+  }
+
   void lost() {
     end_family();
-    leadership_.reset();
     respawn_at_.reset();
-    if (result_ || !was_elected_) return;
+    if (was_elected_) give_up_place();
+  }
+
+  // The command has ended because the term does: the place is free at once.
+  void give_up_place() {
+    leadership_.reset();
+    if (result_ || asked_ || companion_is_gone_) return;
     if (arguments_.once || arguments_.on_lost == OnLost::exit) {
       complain("leadership was lost before the command ended");
-      result_ = last_code_.value_or(ExitCode::lost);
+      result_ = ExitCode::lost;
     }
   }
 
   // The candidate takes part no more: asked to, or the election was ended.
   void stopped() {
     if (result_) return;
-    if (!asked_) complain("the election was ended");
-    result_ = asked_ ? last_code_.value_or(by_signal + *asked_) : failed;
+    if (asked_) {
+      result_ = by_signal + *asked_;
+    } else {
+      if (!companion_is_gone_) complain("the election was ended");
+      result_ = cannot_supervise;
+    }
   }
 
   void command_ended(int code) {
     end_family();  // whoever the command left behind
-    last_code_ = code;
-    if (asked_ || front_is_gone_ || arguments_.once) {
-      result_ = front_is_gone_ ? cannot_supervise : code;
-    } else if (ending_since_) {
-      leadership_.reset();  // it ended because the term does: the place is free at once
-    } else if (arguments_.restart == Restart::always ||
-               (arguments_.restart == Restart::on_failure && code != 0)) {
+    term_ends_ = term_ends_ || page_.killed;
+    const bool again = arguments_.restart == Restart::always ||
+                       (arguments_.restart == Restart::on_failure && code != 0);
+    if (companion_is_gone_) {
+      result_ = cannot_supervise;
+    } else if (asked_) {
+      result_ = code;
+    } else if (term_ends_) {
+      give_up_place();
+    } else if (again && !arguments_.once) {
       respawn_at_ = boot_now() + restart_pause;
     } else {
       result_ = code;
@@ -135,8 +156,8 @@ class Keeper {
   // Signals from the front, and its end.
   void take_control() {
     std::array<unsigned char, 64> signals{};
-    const auto count = ::read(control_, signals.data(), signals.size());
-    if (count == 0) return front_gone("the process that was started is gone");
+    const auto count = ::read(companions_.control, signals.data(), signals.size());
+    if (count == 0) return companion_gone("the process that was started is gone");
     for (ssize_t i = 0; i < count; ++i) passed_on(signals[static_cast<std::size_t>(i)]);
   }
 
@@ -146,15 +167,15 @@ class Keeper {
       if (ends || signal == SIGHUP || signal == SIGQUIT) result_ = by_signal + signal;
       return;
     }
-    if (!ends) return child_->send(signal);
+    if (!ends || ending_since_) return child_->send(signal);
     asked_ = signal;
     ask_to_end(signal);
     candidate_.request_stop();
   }
 
-  void front_gone(const char* why) {
-    if (std::exchange(front_is_gone_, true)) return;
-    complain(why);
+  void companion_gone(const char* why) {
+    if (std::exchange(companion_is_gone_, true)) return;
+    complain(std::string(why) + ": ends the command");
     if (!child_) {
       result_ = cannot_supervise;
       return;
@@ -184,17 +205,18 @@ class Keeper {
   [[nodiscard]] Duration drain() const {
     const Duration longest =
         arguments_.candidate.options.drain_limit.value_or(10 * store_->lease());
-    // Without its front nobody can ask for the end any more: it has to come within the lease.
-    return front_is_gone_ ? std::min(longest, store_->lease() / 4) : longest;
+    // Alone it is not safe any more: the end has to come within the lease.
+    return companion_is_gone_ ? std::min(longest, store_->lease() / 4) : longest;
   }
 
   void watch_times() {
     const Instant now = boot_now();
-    const Duration silence = now - Instant{Duration{page_.beat.load()}};
-    if (silence > store_->lease() / 2)
-      front_gone("the process that was started does not run any more");
+    page_.keeper_beat = now.time_since_epoch().count();
+    if (front_silence_.look(page_.front_beat, page_.lease / 5) > page_.lease / 2) {
+      companion_gone("the process that was started does not run any more");
+    }
     if (const auto at = kill_at(); at && now >= *at) {
-      end_family();
+      if (!asked_) term_ends_ = true;
       command_ended(by_signal + SIGKILL);
     }
     if (respawn_at_ && leadership_ && now >= *respawn_at_) spawn();
@@ -213,10 +235,12 @@ class Keeper {
     const Duration left = std::max(next - boot_now(), Duration::zero());
     const timespec limit{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
                          (left % 1s).count()};
-    std::array<pollfd, 3> wanted{{{events_->fd(), POLLIN, 0},
-                                  {front_is_gone_ ? -1 : control_, POLLIN, 0},
+    std::array<pollfd, 4> wanted{{{events_->fd(), POLLIN, 0},
+                                  {companion_is_gone_ ? -1 : companions_.control, POLLIN, 0},
+                                  {companion_is_gone_ ? -1 : companions_.guardian, POLLIN, 0},
                                   {child_ ? child_->fd() : -1, POLLIN, 0}}};
     ::ppoll(wanted.data(), wanted.size(), &limit, nullptr);
+    if (wanted[2].revents != 0) companion_gone("the process that guards the command is gone");
   }
 
   // ---- the end of a family
@@ -242,7 +266,7 @@ class Keeper {
 
   const RunArguments& arguments_;
   const ChildSpec& command_;
-  const int control_;
+  const Companions companions_;
   SharedPage& page_;
   const std::shared_ptr<Store> store_;
   Candidate candidate_;
@@ -255,17 +279,19 @@ class Keeper {
   std::optional<Instant> ending_since_;  // the command was asked to end
   std::optional<Instant> respawn_at_;
   std::optional<int> asked_;  // by this signal, to end altogether
-  std::optional<int> last_code_;
   std::optional<int> result_;
   std::string last_complaint_;
   bool was_elected_ = false;
-  bool front_is_gone_ = false;
+  bool term_ends_ = false;  // and not the command by itself
+  bool companion_is_gone_ = false;
+  Silence front_silence_;
 };
 
 }  // namespace
 
-int keep(const RunArguments& arguments, const ChildSpec& command, int control, SharedPage& page) {
-  return Keeper(arguments, command, control, page).keep();
+int keep(const RunArguments& arguments, const ChildSpec& command, const Companions& companions,
+         SharedPage& page) {
+  return Keeper(arguments, command, companions, page).keep();
 }
 
 }  // namespace conclave::app

@@ -7,8 +7,14 @@
 
 namespace conclave::app {
 
-// `control` brings the numbers of signals from the front, and ends when the front does. The exit
-// code is the command's, or one of exit_codes.hpp.
-int keep(const RunArguments& arguments, const ChildSpec& command, int control, SharedPage& page);
+// Descriptors: what the other two processes are heard by.
+struct Companions {
+  int control;   // brings the numbers of signals from the front, and ends when the front does
+  int guardian;  // is readable once the guardian has ended
+};
+
+// The exit code is the command's, or one of exit_codes.hpp.
+int keep(const RunArguments& arguments, const ChildSpec& command, const Companions& companions,
+         SharedPage& page);
 
 }  // namespace conclave::app

@@ -5,6 +5,7 @@
 
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/output.hpp"
+#include "apps/conclave/password.hpp"
 #include "apps/conclave/verbs.hpp"
 
 namespace conclave::app {
@@ -28,7 +29,7 @@ struct Carry {
 int start(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error to report, not an end without a release
   const auto parsed = parse(argc, argv, [](const char* name) { return std::getenv(name); });
-  if (hide_password(argc, argv)) {
+  if (hide_password(count_of_ours(argc, argv), argv)) {
     complain(
         "a password on the command line can be seen by others for a moment: put the URL into "
         "CONCLAVE_STORE, or as store = ... into a file named by --config");
@@ -38,7 +39,7 @@ int start(int argc, char** argv) {
     return wrong_usage;
   }
   if (const auto* help = std::get_if<Help>(&*parsed)) {
-    return say(help->text) ? ok : failed;
+    return say_all(help->text);
   }
   return std::visit(Carry{}, std::get<Command>(*parsed));
 }

@@ -63,7 +63,7 @@ int man(const ManArguments&) {
     text += ".TP\n.B " + escaped(each.code) + "\n" + escaped(each.meaning) + "\n";
   }
   text.pop_back();
-  return say(text) ? ok : failed;
+  return say_all(text);
 }
 
 }  // namespace conclave::app

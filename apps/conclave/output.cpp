@@ -6,7 +6,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
+
+#include "apps/conclave/exit_codes.hpp"
 
 namespace conclave::app {
 namespace {
@@ -28,6 +29,12 @@ void complain(std::string_view sentence) {
 }
 
 bool say(std::string_view line) { return write_all(STDOUT_FILENO, std::string(line) + "\n"); }
+
+int say_all(std::string_view text) {
+  if (say(text)) return ok;
+  complain("the output cannot be written: its reader is gone, or the disk is full");
+  return failed;
+}
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
 
@@ -56,22 +63,6 @@ std::string human(double seconds) {
     std::snprintf(text.data(), text.size(), "%.3g µs", seconds * 1e6);
   }
   return text.data();
-}
-
-// In a URL: all between the first colon after the user's name and the last @.
-bool hide_password(int argc, char** argv) {
-  bool found = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--") == 0) break;  // the command's own arguments are its own affair
-    char* const host = std::strstr(argv[i], "://");
-    char* const at = std::strrchr(argv[i], '@');
-    if (host == nullptr || at == nullptr || at < host) continue;
-    char* const colon = std::strchr(host + 3, ':');
-    if (colon == nullptr || colon + 1 >= at) continue;
-    std::memset(colon + 1, '*', static_cast<std::size_t>(at - colon - 1));
-    found = true;
-  }
-  return found;
 }
 
 }  // namespace conclave::app

@@ -12,6 +12,9 @@ void complain(std::string_view sentence);
 // One line on stdout, written at once. False when nobody reads it any more.
 [[nodiscard]] bool say(std::string_view line);
 
+// All that a verb has to say; the exit code. Complains when it cannot be written.
+[[nodiscard]] int say_all(std::string_view text);
+
 [[nodiscard]] bool is_terminal(int descriptor);
 
 // What a name or a message may contain must not move the cursor of whoever looks at it.
@@ -19,9 +22,5 @@ void complain(std::string_view sentence);
 
 // "3 s", "1.5 s", "250 ms", "12 µs": for people.
 [[nodiscard]] std::string human(double seconds);
-
-// A password that stands in the arguments is used, and then made invisible to `ps`. True when there
-// was one.
-bool hide_password(int argc, char** argv);
 
 }  // namespace conclave::app

@@ -1,16 +1,16 @@
 // Runs a command only while this process leads.
 //
-// Two processes watch each other. The keeper stands for election and is the command's parent. The
+// Three processes watch each other. The keeper stands for election and is the command's parent. The
 // front is what the user started: it passes signals on. If the front is killed or stopped, the
-// keeper ends the command and then gives the place up. If the keeper is, the front ends the command
-// before the lease is over. Neither shares a process group with the command.
+// keeper ends the command and then gives the place up. If the keeper is, the front and the guardian
+// (guardian.hpp) end the command before the lease is over, and before the place is free. None of
+// them shares a process group with another or with the command.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +21,8 @@
 
 #include "apps/conclave/executable.hpp"
 #include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/family.hpp"
+#include "apps/conclave/guardian.hpp"
 #include "apps/conclave/keeper.hpp"
 #include "apps/conclave/output.hpp"
 #include "apps/conclave/signals.hpp"
@@ -28,12 +30,6 @@
 
 namespace conclave::app {
 namespace {
-
-std::int64_t boot_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 // Everything of ours stays out of the command's environment: a URL may hold a password.
 std::vector<std::string> environment_for_command() {
@@ -44,13 +40,14 @@ std::vector<std::string> environment_for_command() {
   return all;
 }
 
-[[noreturn]] void be_keeper(const RunArguments& arguments, const ChildSpec& command, int control,
-                            SharedPage& page) {
+[[noreturn]] void be_keeper(const RunArguments& arguments, const ChildSpec& command, int front,
+                            int control, SharedPage& page) {
   ::setpgid(0, 0);  // the terminal's signals come through the front
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   int code = cannot_supervise;
   try {
-    code = keep(arguments, command, control, page);
+    const int guardian = start_guardian(front, page);
+    code = keep(arguments, command, {control, guardian}, page);
   } catch (const std::invalid_argument& wrong) {
     complain(wrong.what());
     code = wrong_usage;
@@ -58,13 +55,6 @@ std::vector<std::string> environment_for_command() {
     complain(failure.what());
   }
   std::_Exit(code);
-}
-
-// Ends what the keeper left behind, and waits until it is gone.
-void end_orphans(const SharedPage& page) {
-  do {
-    kill_group_and_descendants(page.group);
-  } while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR);
 }
 
 class Front {
@@ -78,10 +68,18 @@ class Front {
 
   int watch() {
     while (true) {
-      page_.beat = boot_ns();
+      page_.front_beat = boot_ns();
       const std::int64_t kill_at = page_.kill_at;
       // The keeper does this by itself, unless it is stopped.
-      if (kill_at != 0 && boot_ns() >= kill_at) kill_group_of_command();
+      if (kill_at != 0 && boot_ns() >= kill_at) {
+        page_.killed = true;
+        kill_family(keeper_, page_.group, keeper_);
+      }
+      // One that is stopped for ever would keep its place for ever, where a lease never expires.
+      const std::int64_t beat = page_.keeper_beat;
+      if (silence_.look(beat, page_.lease / 10) > 2 * page_.lease && beat != 0) {
+        ::kill(keeper_, SIGKILL);
+      }
       wait(kill_at);
       while (const auto signal = signals_.take()) pass_on(*signal);
       int status = 0;
@@ -90,11 +88,6 @@ class Front {
   }
 
  private:
-  void kill_group_of_command() const {
-    const int group = page_.group;
-    if (group > 0) ::kill(-group, SIGKILL);
-  }
-
   void wait(std::int64_t kill_at) const {
     std::int64_t left = std::max<std::int64_t>(page_.lease / 20, 5'000'000);
     if (kill_at > boot_ns()) left = std::min(left, kill_at - boot_ns());
@@ -109,8 +102,17 @@ class Front {
   }
 
   [[nodiscard]] int ended(int status) const {
+    const int guardian = page_.guardian;
+    // A keeper that was killed leaves orphans. The guardian keeps the place until they are gone.
+    while (WIFSIGNALED(status) && !kill_family(::getpid(), 0, keeper_, {guardian})) {
+      const timespec moment{0, 1'000'000};
+      ::ppoll(nullptr, 0, &moment, nullptr);
+    }
+    if (guardian > 0) {
+      ::kill(guardian, SIGKILL);
+      ::waitpid(guardian, nullptr, 0);
+    }
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    end_orphans(page_);
     complain("the process that stood for election was ended by signal " +
              std::to_string(WTERMSIG(status)) + "; the command was ended, too");
     return cannot_supervise;
@@ -121,6 +123,7 @@ class Front {
   const int control_;
   SharedPage& page_;
   const Signals& signals_;
+  Silence silence_;
 };
 
 }  // namespace
@@ -135,17 +138,17 @@ int run(const RunArguments& arguments) {
                           environment_for_command()};
   const Signals signals{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
   SharedPage& page = make_shared_page();
-  page.beat = boot_ns();
   std::array<int, 2> control{};
   if (::pipe2(control.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     throw std::system_error(errno, std::generic_category(), "a pipe could not be made");
   }
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t front = ::getpid();
   const pid_t keeper = ::fork();
   if (keeper < 0) throw std::system_error(errno, std::generic_category(), "fork failed");
   if (keeper == 0) {
     ::close(control[1]);
-    be_keeper(arguments, command, control[0], page);
+    be_keeper(arguments, command, front, control[0], page);
   }
   ::close(control[0]);
   return Front(keeper, control[1], page, signals).watch();

@@ -12,7 +12,11 @@ namespace conclave::app {
 Signals::Signals(std::initializer_list<int> signals) {
   sigset_t set;
   ::sigemptyset(&set);
-  for (const int signal : signals) ::sigaddset(&set, signal);
+  for (const int signal : signals) {
+    struct sigaction now {};
+    ::sigaction(signal, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) ::sigaddset(&set, signal);  // nohup means it
+  }
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (descriptor_ < 0) {

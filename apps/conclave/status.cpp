@@ -93,9 +93,9 @@ int status(const StatusArguments& arguments) {
     complain(found.error().message);
     return failed;
   }
-  const bool said = say(arguments.json ? json_of(arguments.election, *found)
-                                       : words_of(arguments.election, *found));
-  if (!said) return failed;
+  const int said = say_all(arguments.json ? json_of(arguments.election, *found)
+                                          : words_of(arguments.election, *found));
+  if (said != ok) return said;
   return found->leader ? ok : nobody_leads;
 }
 

@@ -18,7 +18,7 @@ constexpr OptionSpec all_options[] = {
     {"term-limit", "TIME", "none", "Hand over after leading that long."},
     {"json", "", "", "One JSON object per line."},
     {"config", "FILE", "", "Read options from a file with lines such as: store = file:"},
-    {"once", "", "", "Run the command at most once, and end however that ended."},
+    {"once", "", "", "Run the command at most once, also when leadership is lost meanwhile."},
     {"restart", "WHEN", "never",
      "Run it again when it ends by itself: never, on-failure or always."},
     {"on-lost", "WHAT", "wait", "When leadership is lost: wait to be elected again, or exit."},
@@ -124,17 +124,17 @@ const std::vector<VerbSpec>& all_verbs() {
 
 constexpr ExitCodeSpec all_exit_codes[] = {
     {"0", "all went well; status: somebody leads; doctor: nothing but notes"},
-    {"1", "the store cannot be used, or refused what was asked; output could not be written"},
-    {"2", "wrong usage: an option, a duration, a name, a URL"},
+    {"1", "the store failed, or refused what was asked; the output could not be written"},
+    {"2", "wrong usage: an option, a duration, a name, a URL, a store that cannot be opened"},
     {"3", "status: nobody leads"},
     {"4", "doctor: warnings"},
     {"5", "doctor: dangers"},
-    {"75", "run --on-lost exit: leadership was lost before the command ended"},
+    {"75", "run --on-lost exit, or --once: leadership was lost before the command ended"},
     {"124", "run --timeout: was not elected in time"},
-    {"125", "run: conclave itself failed"},
+    {"125", "run: conclave itself failed, one of its processes was ended, or the election was"},
     {"126", "run: the command cannot be executed"},
     {"127", "run: the command was not found"},
-    {"128+N", "run: the command was ended by signal N; other codes are the command's own"},
+    {"128+N", "run: signal N ended the command, or the wait for it; other codes are its own"},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "apps/conclave/values.hpp"
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 
 #include <conclave/open.hpp>
@@ -67,7 +68,10 @@ int Values::number(std::string_view option, int fallback) {
 
 void Values::read_file(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return refuse("--config: " + path + " cannot be read");
+  std::error_code ignored;
+  if (!file || std::filesystem::is_directory(path, ignored)) {
+    return refuse("--config: " + path + " cannot be read: is the path right, and may you read it?");
+  }
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     line = trimmed(line);
@@ -76,7 +80,8 @@ void Values::read_file(const std::string& path) {
     const auto equals = line.find('=');
     const std::string name = trimmed(line.substr(0, equals));
     if (equals == std::string::npos) return refuse(where + ": write it as name = value");
-    if (!is_option(name)) return refuse(where + ": there is no option " + name);
+    if (!is_option(name))
+      return refuse(where + ": there is no option " + name + ": conclave man lists them");
     if (!has(name)) set(name, trimmed(line.substr(equals + 1)));
   }
 }

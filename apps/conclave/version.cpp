@@ -13,11 +13,11 @@ int version(const VersionArguments& arguments) {
   if (arguments.json) {
     const nlohmann::ordered_json line = {{"version", std::string(library_version)},
                                          {"stores", schemes()}};
-    return say(line.dump()) ? ok : failed;
+    return say_all(line.dump());
   }
   std::string stores;
   for (const std::string& scheme : schemes()) stores += " " + scheme + ":";
-  return say("conclave " + std::string(library_version) + ", stores" + stores) ? ok : failed;
+  return say_all("conclave " + std::string(library_version) + ", stores" + stores);
 }
 
 }  // namespace conclave::app

@@ -20,7 +20,8 @@ namespace {
 constexpr int refresh_ms = 250;
 constexpr std::size_t history_lines = 8;
 
-// Redraws itself in place.
+// Redraws itself in place. What is wider than the terminal is cut there, so that it stays as many
+// lines; each drawing leaves the terminal as it was.
 class View {
  public:
   explicit View(std::string election) : election_(std::move(election)) {}
@@ -33,11 +34,11 @@ class View {
   [[nodiscard]] bool draw(const Observer& observer) {
     std::string text;
     if (lines_ > 0) text += "\x1b[" + std::to_string(lines_) + "F";
-    text += "\x1b[J" + printable(election_) + "\n" + state(observer) + "\n";
+    text += "\x1b[J\x1b[?7l" + printable(election_) + "\n" + state(observer) + "\n";
     for (const std::string& line : history_) text += line + "\n";
     lines_ = 2 + history_.size();
     text.pop_back();  // say() ends the line
-    return say(text);
+    return say(text + "\x1b[?7h");
   }
 
  private:
@@ -65,7 +66,8 @@ int watch(const WatchArguments& arguments) {
   EventQueue& events = observer.events();
   const bool live = is_terminal(STDOUT_FILENO) && !arguments.json;
   View view(arguments.election);
-  std::array<pollfd, 2> wanted{{{signals.fd(), POLLIN, 0}, {events.fd(), POLLIN, 0}}};
+  std::array<pollfd, 3> wanted{
+      {{signals.fd(), POLLIN, 0}, {events.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
   bool read = true;
   while (read) {
     bool ended = false;
@@ -81,7 +83,9 @@ int watch(const WatchArguments& arguments) {
     if (ended) return ok;
     ::poll(wanted.data(), wanted.size(), live ? refresh_ms : -1);
     if (signals.take()) return ok;
+    read = read && wanted[2].revents == 0;  // a reader that has gone is told without a word, too
   }
+  complain("the output was closed by its reader: ended");
   return failed;
 }
 

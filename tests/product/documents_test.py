@@ -52,6 +52,7 @@ class Documents(unittest.TestCase):
     def test_commands_are_there(self):
         found = 0
         presets = (SOURCE / "CMakePresets.json").read_text()
+        table = " ".join((SOURCE / "apps/conclave/table.cpp").read_text().split())
         for path, command in commands():
             found += 1
             program = command[0]
@@ -59,6 +60,11 @@ class Documents(unittest.TestCase):
                 if "--preset" in command:
                     preset = command[command.index("--preset") + 1]
                     self.assertIn(f'"name": "{preset}"', presets, f"{path}: {command}")
+            elif program == "conclave":
+                end = next((i for i, word in enumerate(command) if word in ("--", "|", ">")), len(command))
+                for word in command[1:2] + [word for word in command[2:end] if word.startswith("--")]:
+                    known = word == "--help" or f'{{"{word.lstrip("-")}", ' in table
+                    self.assertTrue(known, f"{path}: {command}: {word}")
             elif program == SIM_PATH:
                 done = subprocess.run([SIM, *command[1:]], capture_output=True, text=True, timeout=100)
                 self.assertEqual(done.returncode, 0, f"{path}: {command}\n{done.stdout[-500:]}{done.stderr}")

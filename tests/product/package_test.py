@@ -52,9 +52,9 @@ def installed(kind):
     build, made, moved = WORK / f"build-{kind}", WORK / f"made-{kind}", WORK / f"prefix-{kind}"
     shutil.rmtree(made, ignore_errors=True)
     shutil.rmtree(moved, ignore_errors=True)
-    shared = "ON" if kind == "shared" else "OFF"
+    shared = "ON" if kind == "shared" else "OFF"  # and the command, which has to find its libraries
     configure(SOURCE, build, f"-DBUILD_SHARED_LIBS={shared}", "-DCONCLAVE_BUILD_TESTS=OFF",
-              "-DCONCLAVE_BUILD_COMMAND=OFF")
+              f"-DCONCLAVE_BUILD_COMMAND={shared}")
     run("cmake", "--build", build)
     run("cmake", "--install", build, "--prefix", made)
     made.rename(moved)
@@ -177,8 +177,8 @@ class Installed(unittest.TestCase):
 
     def test_neither_tests_nor_examples(self):
         for prefix in (STATIC, SHARED):
-            there = {path.name for path in prefix.iterdir()} - {"bin"}
-            self.assertEqual(there, {"include", "lib", "share"})
+            command = {"bin"} if prefix == SHARED else set()
+            self.assertEqual({path.name for path in prefix.iterdir()}, {"include", "lib", "share"} | command)
             for path in libraries(prefix):
                 self.assertRegex(path.name, r"^libconclave(_[a-z]+)?\.(a|so\.\d+\.\d+\.\d+)$")
 
@@ -197,6 +197,35 @@ class Installed(unittest.TestCase):
         for room in INNER:
             self.assertFalse([name for name in names if f"_{room}." in name], names)
         self.assertTrue((STATIC / "lib/libconclave_core.a").exists())
+
+
+class Command(unittest.TestCase):
+    """Installed with shared libraries; without the command nothing of it is there."""
+
+    def made(self, *arguments):
+        return run(SHARED / "bin/conclave", *arguments)
+
+    def test_runs_where_it_was_moved_to(self):
+        self.assertEqual([path.name for path in (SHARED / "bin").iterdir()], ["conclave"])
+        self.assertRegex(self.made("version"), r"^conclave \d+\.\d+\.\d+, stores.* file:")
+        store = f"file:{WORK}/elections"
+        shutil.rmtree(WORK / "elections", ignore_errors=True)
+        said = self.made("run", "--store", store, "--", "sh", "-c", "echo $CONCLAVE_ELECTION leads")
+        self.assertEqual(said, "sh leads\n")
+
+    def test_brings_its_manual_and_completions(self):
+        share = SHARED / "share"
+        files = {
+            "man/man1/conclave.1": ["man"],
+            "bash-completion/completions/conclave": ["completion", "bash"],
+            "zsh/site-functions/_conclave": ["completion", "zsh"],
+            "fish/vendor_completions.d/conclave.fish": ["completion", "fish"],
+        }
+        for file, arguments in files.items():
+            self.assertEqual((share / file).read_text(), self.made(*arguments), file)
+            self.assertIn("status", (share / file).read_text(), file)
+        self.assertTrue((share / "man/man1/conclave.1").read_text().startswith(".TH CONCLAVE 1"))
+        self.assertEqual([path.name for path in (STATIC / "share").iterdir()], ["doc"])
 
 
 class SharedLibraries(unittest.TestCase):

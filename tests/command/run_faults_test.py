@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""`conclave run` when its own processes are killed or stopped (P11).
+
+Always: the whole family of the command is dead before another candidate's command starts. On the file store the
+place is free once the holder's descriptors are closed, so that is the sharpest there is: no lease hides a mistake.
+Where a process was stopped, nobody renews any more, and the family has to be dead within a lease of that.
+"""
+
+import os
+import signal
+import sys
+import unittest
+
+from driver import NS, Case, binary, boot_ns
+from runs import RunCase, stat_of, wait_until_gone
+
+Case.command = binary()
+
+
+class Faults(RunCase):
+    lease = "2s"
+    lease_ns = 2 * NS
+
+    def setUp(self):
+        super().setUp()
+        self.first = self.run_job("family", "ignore-term").wait_start(relatives=2)
+        self.second = self.run_job().wait_ready()
+
+    def strike(self, number, *pids):
+        """When it had been done to all of them."""
+        for pid in pids:
+            os.kill(pid, number)
+        return boot_ns()
+
+    def assert_dead_within_the_lease(self, since):
+        self.assert_gone(self.first.family())
+        _, last = self.stamps()[self.first.term]
+        self.assertLess(last, since + self.lease_ns)
+
+    def assert_next_runs(self):
+        self.second.wait_start()
+        self.assertGreater(self.second.term, self.first.term)
+        self.assert_gone(self.first.family())
+        self.assert_no_overlap(2)
+
+    def assert_failed(self, sentence):
+        self.assertEqual(self.first.process.wait(), 125)
+        self.assertIn(sentence, self.first.process.err.text)
+
+    def test_front_killed(self):
+        self.strike(signal.SIGKILL, self.first.front)
+        self.assert_next_runs()
+        wait_until_gone(self.first.keeper)
+        wait_until_gone(self.first.guardian)
+
+    def test_front_stopped(self):
+        self.strike(signal.SIGSTOP, self.first.front)
+        self.assert_next_runs()
+        self.strike(signal.SIGCONT, self.first.front)
+        self.assert_failed("does not run any more")
+
+    def test_keeper_killed(self):
+        self.strike(signal.SIGKILL, self.first.keeper)
+        self.assert_next_runs()
+        self.assert_failed("ended by signal 9")
+
+    def test_keeper_stopped(self):
+        """Its front ends it at last: where a lease never expires it would keep its place for ever."""
+        since = self.strike(signal.SIGSTOP, self.first.keeper)
+        self.assert_dead_within_the_lease(since)
+        self.assert_next_runs()
+        self.assert_failed("ended by signal 9")
+
+    def test_keeper_stopped_and_continued(self):
+        self.second.process.close()
+        since = self.strike(signal.SIGSTOP, self.first.keeper)
+        self.assert_dead_within_the_lease(since)
+        self.strike(signal.SIGCONT, self.first.keeper)
+        before = self.first.term
+        self.first.wait_start(relatives=2)  # elected again, as --on-lost wait says
+        self.assertGreater(self.first.term, before)
+        self.assert_no_overlap(2)
+
+    def test_front_and_keeper_stopped(self):
+        since = self.strike(signal.SIGSTOP, self.first.front, self.first.keeper)
+        self.assert_dead_within_the_lease(since)
+        self.strike(signal.SIGKILL, self.first.keeper)  # what the file store asks for
+        self.assert_next_runs()
+
+    def test_front_and_keeper_killed(self):
+        """Whoever has left the command's group is out of reach then, without a control group."""
+        away = next(pid for pid in self.first.relatives if stat_of(pid)[2] != str(self.first.job))
+        os.kill(away, signal.SIGKILL)
+        wait_until_gone(away)
+        self.strike(signal.SIGKILL, self.first.front, self.first.keeper)
+        self.assert_next_runs()
+        wait_until_gone(self.first.guardian)
+
+    def test_guardian_killed(self):
+        self.strike(signal.SIGKILL, self.first.guardian)
+        self.assert_next_runs()
+        self.assert_failed("the process that guards the command is gone")
+
+    def test_guardian_stopped_then_keeper_killed(self):
+        self.strike(signal.SIGSTOP, self.first.guardian)
+        self.strike(signal.SIGKILL, self.first.keeper)
+        self.assert_next_runs()
+        self.assert_failed("ended by signal 9")
+
+    def test_place_is_kept_while_anybody_of_the_family_lives(self):
+        """Nobody is there to end the family, and still nobody else is elected."""
+        self.second.process.close()
+        self.strike(signal.SIGSTOP, self.first.front, self.first.guardian)
+        self.strike(signal.SIGKILL, self.first.keeper)
+        wait_until_gone(self.first.job)  # the kernel ends that one with its parent
+        other = self.join("jobs")
+        role = other.out.until(lambda line: '"follower"' in line or '"elected"' in line)
+        self.assertIn('"follower"', role)
+        self.assertNotIn("Z", [stat_of(pid)[0] for pid in self.first.relatives])
+        self.strike(signal.SIGCONT, self.first.guardian)
+        elected = other.out.event("elected")
+        self.assertLess(self.stamps()[self.first.term][1], elected["at_ns"])
+        self.assert_gone(self.first.relatives)
+
+    def test_guardian_heeds_no_other_signal(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGALRM):
+            self.strike(number, self.first.guardian)
+        self.first.process.send(signal.SIGUSR1)
+        self.first.process.out.until("got SIGUSR1")
+        self.assertEqual(os.readlink(f"/proc/{self.first.guardian}/exe"), self.command)
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)
+    unittest.main()

@@ -1,0 +1,115 @@
+"""`conclave run` under test: the job, its family and the processes that keep it."""
+
+import os
+import pathlib
+import select
+import signal
+import sys
+
+from driver import HANG, Case, eventually
+
+JOB = str(pathlib.Path(__file__).with_name("job.py"))
+
+
+def wait_until_gone(pid, limit=HANG):
+    """Until a process that need not be ours has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        if not select.select([descriptor], [], [], limit)[0]:
+            raise AssertionError(f"process {pid} does not end")
+    finally:
+        os.close(descriptor)
+
+
+def stat_of(pid):
+    """The fields of /proc/PID/stat after the name: state, parent, group, session, ..."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+class Run:
+    """One `conclave run` with the job, which has told its pid."""
+
+    def __init__(self, process):
+        self.process, self.front = process, process.pid
+        self.job = self.term = self.keeper = self.guardian = None
+        self.relatives = []
+
+    def wait_start(self, relatives=0):
+        """Until the job runs and its relatives have told their pids."""
+        self.relatives = []
+        line = None
+        while line is None or len(self.relatives) < relatives:
+            words = self.process.out.until(lambda text: text.split()[0] in ("start", "relative")).split()
+            if words[0] == "start":
+                line = words
+            else:
+                self.relatives.append(int(words[1]))
+        self.job, self.term = int(line[1]), int(line[2])
+        self.keeper = int(stat_of(self.job)[1])
+        self.guardian = next(
+            pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if self.name_of(pid) == "conclave-guard" and stat_of(pid)[1] == str(self.front))
+        return self
+
+    def wait_ready(self):
+        """Until it takes signals; from the outside it then only waits."""
+        def blocks_sigterm():
+            status = pathlib.Path(f"/proc/{self.front}/status").read_text()
+            return int(status.partition("SigBlk:")[2].split()[0], 16) >> (signal.SIGTERM - 1) & 1
+        eventually(blocks_sigterm, "a front that takes signals")
+        return self
+
+    @staticmethod
+    def name_of(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+
+    def family(self):
+        return [self.job, *self.relatives]
+
+
+class RunCase(Case):
+    def setUp(self):
+        super().setUp()
+        self.log = self.folder / "log"
+
+    def run_job(self, *words, options=(), **more):
+        """`conclave run` of the job, in the test's election."""
+        run = Run(self.start("run", "--store", self.store, "--election", "jobs", "--lease", self.lease,
+                             *options, "--", sys.executable, JOB, self.log, *words, **more))
+        self.addCleanup(self.continue_all, run)  # before the front is killed: nobody is left stopped
+        return run
+
+    @staticmethod
+    def continue_all(run):
+        if run.process.popen.poll() is None:
+            for pid in filter(None, (run.keeper, run.guardian, run.front)):
+                try:
+                    os.kill(pid, signal.SIGCONT)
+                except ProcessLookupError:
+                    pass
+
+    def stamps(self):
+        """term -> (first, last) instant of which anybody of its family wrote."""
+        found = {}
+        for line in self.log.read_text().splitlines():
+            term, _, stamp = map(int, line.split())
+            first, last = found.get(term, (stamp, stamp))
+            found[term] = (min(first, stamp), max(last, stamp))
+        return found
+
+    def assert_no_overlap(self, terms):
+        """So many terms had a family, each only after all of the one before was dead."""
+        found = sorted(self.stamps().items())
+        self.assertEqual(len(found), terms, found)
+        for (earlier, (_, end)), (later, (begin, _)) in zip(found, found[1:]):
+            self.assertLess(end, begin, f"terms {earlier} and {later} overlap")
+
+    def assert_gone(self, pids):
+        for pid in pids:
+            wait_until_gone(pid)
