@@ -83,8 +83,11 @@ class Keeper {
     term_ends_ = false;
     page_.killed = false;
     leadership_ = candidate_.leadership();
-    if (leadership_ && leadership_->term() == term) return spawn();
-    leadership_.reset();  // over already, or asked to end
+    if (leadership_ && leadership_->term() == term) {
+      spawn_at_ = boot_now();
+    } else {
+      leadership_.reset();  // over already, or asked to end
+    }
   }
 
   void spawn() {
@@ -95,7 +98,7 @@ class Keeper {
       spec.environment.push_back("CONCLAVE_TERM=" + std::to_string(leadership_->term().value));
       child_.emplace(spec);
       ending_since_.reset();
-      respawn_at_.reset();
+      spawn_at_.reset();
     } catch (const std::system_error& failure) {
       complain(std::string(failure.what()) + ": the command cannot be executed");
       result_ = failure.code() == std::errc::no_such_file_or_directory ? not_found : not_executable;
@@ -105,18 +108,18 @@ class Keeper {
 
   void term_ends() {
     term_ends_ = true;
-    ask_to_end(SIGTERM);
+    child_ ? ask_to_end(SIGTERM) : give_up_place();
   }
 
   void lost() {
     end_family();
-    respawn_at_.reset();
     if (was_elected_) give_up_place();
   }
 
   // The command has ended because the term does: the place is free at once.
   void give_up_place() {
     leadership_.reset();
+    spawn_at_.reset();
     if (result_ || asked_ || companion_is_gone_) return;
     if (arguments_.once || arguments_.on_lost == OnLost::exit) {
       complain("leadership was lost before the command ended");
@@ -138,19 +141,24 @@ class Keeper {
   void command_ended(int code) {
     end_family();  // whoever the command left behind
     term_ends_ = term_ends_ || page_.killed;
-    const bool again = arguments_.restart == Restart::always ||
-                       (arguments_.restart == Restart::on_failure && code != 0);
-    if (companion_is_gone_) {
-      result_ = cannot_supervise;
-    } else if (asked_) {
-      result_ = code;
-    } else if (term_ends_) {
-      give_up_place();
-    } else if (again && !arguments_.once) {
-      respawn_at_ = boot_now() + restart_pause;
-    } else {
-      result_ = code;
+    if (!companion_is_gone_ && !asked_) {
+      if (term_ends_) {
+        // Killed in time, and yet renewed since: it would lead on with nothing to run.
+        if (candidate_.role() == Role::leader) candidate_.resign();
+        return give_up_place();
+      }
+      if (runs_again_after(code)) {
+        spawn_at_ = boot_now() + restart_pause;
+        return;
+      }
     }
+    result_ = companion_is_gone_ ? cannot_supervise : code;
+  }
+
+  [[nodiscard]] bool runs_again_after(int code) const {
+    if (arguments_.once) return false;
+    return arguments_.restart == Restart::always ||
+           (arguments_.restart == Restart::on_failure && code != 0);
   }
 
   // Signals from the front, and its end.
@@ -195,9 +203,16 @@ class Keeper {
   }
 
   // Some time before the deadline: the family has to be dead at it, not to be told.
+  [[nodiscard]] Instant latest() const { return valid_until_ - store_->lease() / 20; }
+
+  // A store that took long to answer leaves no time to run anything; the next renewal does.
+  [[nodiscard]] bool may_spawn(Instant now) const {
+    return spawn_at_ && leadership_ && !term_ends_ && now >= *spawn_at_ && now < latest();
+  }
+
   [[nodiscard]] std::optional<Instant> kill_at() const {
     if (!child_) return std::nullopt;
-    Instant at = valid_until_ - store_->lease() / 20;
+    Instant at = latest();
     if (ending_since_) at = std::min(at, *ending_since_ + drain());
     return at;
   }
@@ -219,7 +234,7 @@ class Keeper {
       if (!asked_) term_ends_ = true;
       command_ended(by_signal + SIGKILL);
     }
-    if (respawn_at_ && leadership_ && now >= *respawn_at_) spawn();
+    if (may_spawn(now)) spawn();
     if (!was_elected_ && arguments_.timeout && now >= begun_ + *arguments_.timeout) {
       complain("was not elected within the time-out");
       result_ = not_elected;
@@ -230,7 +245,7 @@ class Keeper {
   void wait() {
     Instant next = boot_now() + store_->lease() / 10;
     if (const auto at = kill_at()) next = std::min(next, *at);
-    if (respawn_at_) next = std::min(next, *respawn_at_);
+    if (spawn_at_ && *spawn_at_ > boot_now()) next = std::min(next, *spawn_at_);
     if (!was_elected_ && arguments_.timeout) next = std::min(next, begun_ + *arguments_.timeout);
     const Duration left = std::max(next - boot_now(), Duration::zero());
     const timespec limit{std::chrono::duration_cast<std::chrono::seconds>(left).count(),
@@ -277,7 +292,7 @@ class Keeper {
   std::optional<Child> child_;
   Instant valid_until_;
   std::optional<Instant> ending_since_;  // the command was asked to end
-  std::optional<Instant> respawn_at_;
+  std::optional<Instant> spawn_at_;
   std::optional<int> asked_;  // by this signal, to end altogether
   std::optional<int> result_;
   std::string last_complaint_;

@@ -81,6 +81,18 @@ class Faults(RunCase):
         self.assertGreater(self.first.term, before)
         self.assert_no_overlap(2)
 
+    def test_killed_in_time_and_yet_renewed(self):
+        """The keeper goes on after its command was killed, and before its term is over: it gives the place up."""
+        self.first.process.close()
+        first = self.second.wait_start()
+        first.process.close()
+        run = self.run_job(options=["--grace", "1ms"]).wait_start()
+        self.strike(signal.SIGSTOP, run.keeper)
+        wait_until_gone(run.job)
+        self.strike(signal.SIGCONT, run.keeper)
+        before = run.term
+        self.assertGreater(run.wait_start().term, before)
+
     def test_front_and_keeper_stopped(self):
         since = self.strike(signal.SIGSTOP, self.first.front, self.first.keeper)
         self.assert_dead_within_the_lease(since)

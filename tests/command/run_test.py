@@ -161,6 +161,12 @@ class Endings(RunCase):
         run.process.send(signal.SIGTERM)
         self.assertIn(run.process.wait(), (0, 143))  # between two runs or within one
 
+    def test_term_ends_between_two_runs(self):
+        """Nothing runs that a hand-over would have to wait for."""
+        first = self.run_job("for=0", options=["--restart", "always", "--term-limit", "500ms", "--drain", "1h"])
+        first.process.out.until("start")
+        self.run_job().wait_start()
+
     def test_lost_then_elected_again(self):
         run = self.run_job(options=["--term-limit", "300ms"]).wait_start()
         first = run.term
