@@ -97,6 +97,7 @@ class Keeper {
       spec.environment.push_back("CONCLAVE_CANDIDATE=" + candidate_.id());
       spec.environment.push_back("CONCLAVE_TERM=" + std::to_string(leadership_->term().value));
       child_.emplace(spec);
+      has_run_ = true;
       ending_since_.reset();
       spawn_at_.reset();
     } catch (const std::system_error& failure) {
@@ -121,7 +122,7 @@ class Keeper {
     leadership_.reset();
     spawn_at_.reset();
     if (result_ || asked_ || companion_is_gone_) return;
-    if (arguments_.once || arguments_.on_lost == OnLost::exit) {
+    if ((arguments_.once && has_run_) || arguments_.on_lost == OnLost::exit) {
       complain("leadership was lost before the command ended");
       result_ = ExitCode::lost;
     }
@@ -297,6 +298,7 @@ class Keeper {
   std::optional<int> result_;
   std::string last_complaint_;
   bool was_elected_ = false;
+  bool has_run_ = false;
   bool term_ends_ = false;  // and not the command by itself
   bool companion_is_gone_ = false;
   Silence front_silence_;
