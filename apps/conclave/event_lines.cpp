@@ -1,5 +1,6 @@
 #include "apps/conclave/event_lines.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <ctime>
@@ -11,10 +12,21 @@
 
 namespace conclave::app {
 
+namespace {
+
+// As programs have it.
+std::string identifier(std::string_view words) {
+  std::string one(words);
+  std::replace(one.begin(), one.end(), ' ', '_');
+  return one;
+}
+
+}  // namespace
+
 std::string json_line(const Event& event, const std::string& election,
                       const std::string& candidate) {
   nlohmann::ordered_json line;
-  line["event"] = std::string(to_string(event.kind));
+  line["event"] = identifier(to_string(event.kind));
   line["at_ns"] = event.at.time_since_epoch().count();
   line["election"] = election;
   line["candidate"] = candidate;
@@ -22,11 +34,11 @@ std::string json_line(const Event& event, const std::string& election,
   if (event.valid_until != Instant{}) {
     line["valid_until_ns"] = event.valid_until.time_since_epoch().count();
   }
-  if (event.reason) line["reason"] = std::string(to_string(*event.reason));
+  if (event.reason) line["reason"] = identifier(to_string(*event.reason));
   if (event.kind == EventKind::leader_changed) line["leader"] = event.leader;
   if (event.error) {
     line["message"] = event.error->message;
-    line["code"] = std::string(to_string(event.error->code));
+    line["code"] = identifier(to_string(event.error->code));
     line["retryable"] = event.error->retryable;
   }
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <exception>
@@ -26,7 +28,18 @@ struct Carry {
   int operator()(const VersionArguments& arguments) const { return version(arguments); }
 };
 
+// The number of a closed one would be given to a store, and what we say would go there. Opened the
+// wrong way round, it fails as if it were closed.
+void keep_numbers() {
+  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(each, F_GETFD) >= 0) continue;
+    [[maybe_unused]] const int opened =
+        ::open("/dev/null", each == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int start(int argc, char** argv) {
+  keep_numbers();
   ::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error to report, not an end without a release
   const auto parsed = parse(argc, argv, [](const char* name) { return std::getenv(name); });
   if (hide_password(count_of_ours(argc, argv), argv)) {

@@ -134,7 +134,8 @@ constexpr ExitCodeSpec all_exit_codes[] = {
     {"125", "run: conclave itself failed, one of its processes was ended, or the election was"},
     {"126", "run: the command cannot be executed"},
     {"127", "run: the command was not found"},
-    {"128+N", "run: signal N ended the command, or the wait for it; other codes are its own"},
+    {"128+N", "run: signal N ended the command, or the wait for it; demo: it was interrupted"},
+    {"other", "run: the command's own"},
 };
 
 }  // namespace

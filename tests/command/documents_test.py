@@ -38,7 +38,7 @@ class Documents(Case):
 
     def test_exit_codes_are_those_of_the_manual(self):
         manual = self.ask("man")[1].partition(".SH EXIT STATUS")[2].replace("\\-", "-")
-        table = dict(re.findall(r"(?m)^\| ([\d+N]+) \| (.*) \|$", TEXT))
+        table = dict(re.findall(r"(?m)^\| ([\d+N]+|other) \| (.*) \|$", TEXT))
         self.assertEqual({code: text.replace("`", "") for code, text in table.items()},
                          dict(re.findall(r"\.TP\n\.B (.*)\n(.*)", manual)))
 

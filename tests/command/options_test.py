@@ -193,6 +193,14 @@ class BadInput(Case):
             self.assertEqual(done.returncode, 1, arguments)
             self.assertRegex(done.stderr, r"^conclave: the output cannot be written: [^\n]*\n$")
 
+    def test_no_output_at_all(self):
+        """Its number must not become that of a store's file."""
+        for arguments in (["version"], ["status", "--election", "e", "--store", f"file:{self.folder}/none"]):
+            done = subprocess.run([self.command, *map(str, arguments)], stderr=subprocess.PIPE, text=True,
+                                  env=clean_environment(), timeout=100, preexec_fn=lambda: os.close(1))
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertRegex(done.stderr, r"^conclave: the output cannot be written: [^\n]*\n$")
+
 
 class Passwords(Case):
     SECRET = "geheim"

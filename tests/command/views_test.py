@@ -165,7 +165,7 @@ class EndAndRemove(WithLeader):
         ben = self.join(identity="ben")
         ben.out.event("follower")
         self.assertEqual(self.ask(*self.of("end")), (0, "e: ended; its candidates have been told\n", ""))
-        self.assertEqual(ann.out.event("lost")["reason"], "election ended")
+        self.assertEqual(ann.out.event("lost")["reason"], "election_ended")
         for process in (ann, ben):
             self.assertEqual(process.wait(), 0)
             self.assertEqual(process.out.all_json()[-1]["event"], "stopped")

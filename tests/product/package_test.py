@@ -136,6 +136,14 @@ class Consumer(unittest.TestCase):
 
 
 class Components(unittest.TestCase):
+    def test_the_document_names_them_all_and_the_options(self):
+        document = (SOURCE / "docs/install.md").read_text()
+        for name in components(STATIC):
+            self.assertIn(f"`{name}`", document)
+        options = re.findall(r"^\s*option\((\w+)", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)
+        for name in set(options) - {"CONCLAVE_DEVELOPER"}:
+            self.assertIn(f"`{name}`", document)
+
     def test_an_unknown_one_is_told_with_those_there_are(self):
         output = find(STATIC, "REQUIRED;COMPONENTS;memory;carrier-pigeon", succeeds=False)
         offered = ", ".join(sorted(components(STATIC)))
