@@ -6,10 +6,13 @@
 #include <conclave/callbacks.hpp>
 #include <conclave/waits.hpp>
 
+#include "runtime/ready.hpp"
 #include "runtime/support.hpp"
 
 namespace conclave::rig {
 namespace {
+
+using runtime::Ready;
 
 TEST(StopTest, WaitsForTheWork) {
   World world;
@@ -176,7 +179,7 @@ TEST_F(HangingCallbackTest, NobodyCallsOnReadyUntilItSpeaksAgain) {
   const auto queue = me.subscribe();
   drain(*queue);
   Count calls;
-  queue->on_ready([&] { calls.add(); });
+  Ready::tell(*queue, [&] { calls.add(); });
   EXPECT_FALSE(me.stop(0s));
   drain(*queue);
   const int before = calls.value();
@@ -257,7 +260,7 @@ TEST(StopTest, NothingIsCalledAfterItHasReturned) {
         .on_stopped(call);
     Count ready;
     const auto queue = me.subscribe();
-    queue->on_ready([&] { call(); });
+    Ready::tell(*queue, [&] { call(); });
     me.start();
     ASSERT_TRUE(elected.wait());
     drain(*queue);
