@@ -162,6 +162,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void note(const Call&, Instant, Tidings&) {}
   void note_role(Instant now, Tidings& tidings);
   void note_leader(bool is_there, Instant now);
+  void note_sight(const core::Input& input, Instant now);
   void publish();
   void emit(const Event& event, Tidings& tidings);
   void emit_present(EventQueue& queue) const;
@@ -186,6 +187,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Instant leaderless_since_ = Instant::max();  // as long as somebody leads
   Duration leaderless_{};
   Instant last_contact_;  // the beginning of time: never
+  Instant leader_seen_;   // the one that leads as far as is known
   std::uint64_t renewals_ = 0;
   std::uint32_t terms_ = 0;
   std::uint32_t transitions_ = 0;

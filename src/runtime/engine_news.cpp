@@ -67,6 +67,20 @@ void Engine::note_contact(const core::Input& input, Instant now) {
   if (contact) last_contact_ = now;
 }
 
+// Whether it has shown, once more, the leader that is known.
+void Engine::note_sight(const core::Input& input, Instant now) {
+  Term shown{};
+  if (const auto* observed = std::get_if<core::Observed>(&input)) {
+    if (const auto* record = std::get_if<Record>(&observed->what)) shown = record->term;
+  } else if (const auto* campaign = std::get_if<core::CampaignDone>(&input)) {
+    const auto* held = std::get_if<Held>(&campaign->answer);
+    if (held != nullptr && held->record) shown = held->record->term;
+  } else if (const auto* renewal = std::get_if<core::RenewDone>(&input)) {
+    if (std::holds_alternative<Renewed>(renewal->answer)) shown = machine_.status().term;
+  }
+  if (shown.exists() && shown == machine_.status().leader_term) leader_seen_ = now;
+}
+
 void Engine::note_role(Instant now, Tidings& tidings) {
   const Role role = machine_.role();
   if (role == role_) return;
@@ -134,6 +148,7 @@ void Engine::note(const core::Lost& news, Instant now, Tidings& tidings) {
 
 void Engine::note(const core::LeaderChanged& news, Instant now, Tidings& tidings) {
   transitions_ += 1;
+  leader_seen_ = tidings.stepped;
   note_leader(!news.leader.empty(), now);
   emit({.kind = EventKind::leader_changed, .at = now, .term = news.term, .leader = news.leader},
        tidings);
