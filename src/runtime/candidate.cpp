@@ -3,7 +3,6 @@
 #include <future>
 #include <mutex>
 
-#include "runtime/contain.hpp"
 #include "runtime/engine.hpp"
 
 namespace conclave {
@@ -83,10 +82,7 @@ void Candidate::lead(const std::stop_token& stop,
     auto next = std::make_shared<std::optional<Leadership>>(std::move(term));
     strand->post([weak, cancel, next, done] {
       cancel->end();
-      const auto thrown =
-          runtime::contain("the callback of lead()", [&] { done(std::move(*next)); });
-      const auto alive = weak.lock();
-      if (thrown && alive) alive->report(*thrown);
+      Engine::call(weak, "the callback of lead()", [&] { done(std::move(*next)); });
     });
   };
   if (token.stop_requested()) return answer(std::nullopt);

@@ -5,6 +5,7 @@
 
 #include <conclave/names.hpp>
 
+#include "runtime/contain.hpp"
 #include "runtime/identity.hpp"
 #include "runtime/listener.hpp"
 #include "runtime/patience.hpp"
@@ -278,11 +279,29 @@ void Engine::report(Error error) {
 
 void Engine::log_to(LogSink sink) {
   keep(listen(shared_from_this(), [this, sink = std::move(sink)](const Event& event) {
-    try {
-      sink(to_log(event, election_, id()));
-    } catch (...) {  // whom should one tell?
-    }
+    call(weak_from_this(), "the log", [&] {
+      try {
+        sink(to_log(event, election_, id()));
+      } catch (...) {  // whom should one tell?
+      }
+    });
   }));
+}
+
+// The engine is not held meanwhile: what is called may be its end.
+void Engine::call(const std::weak_ptr<Engine>& of, const std::string& name,
+                  const std::function<void()>& user_code) {
+  auto engine = of.lock();
+  const Instant begun = engine ? engine->driver_->clock().now() : Instant{};
+  engine.reset();
+  const auto thrown = contain(name, user_code);
+  engine = of.lock();
+  if (!engine) return;
+  if (engine->driver_->clock().now() - begun > engine->machine_.timing().grace) {
+    const std::scoped_lock lock(engine->mutex());
+    engine->extras().callback_overruns += 1;
+  }
+  if (thrown) engine->report(*thrown);
 }
 
 void Engine::keep(std::shared_ptr<EventQueue> queue) {
@@ -341,14 +360,14 @@ void Engine::work_ended(Term term) noexcept {
 std::shared_ptr<Strand> Engine::strand() {
   if (in_forked_child()) {  // nobody else is here, and the locks may be locked for ever
     auto& dead = extras().strand;
-    if (!dead) dead = std::make_shared<Strand>(nullptr, Duration::zero());
+    if (!dead) dead = std::make_shared<Strand>(nullptr, nullptr);
     return dead;
   }
   const std::scoped_lock lock(mutex());
   auto& made = extras().strand;
   if (!made) {
     auto under = extras_->executor ? extras_->executor : driver_->pool();
-    made = std::make_shared<Strand>(std::move(under), machine_.timing().grace);
+    made = std::make_shared<Strand>(std::move(under), driver_->stopper());
     if (muted_) made->hold();
   }
   return made;

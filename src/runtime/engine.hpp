@@ -52,6 +52,9 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   bool stop(std::optional<Duration> limit);
   void abandon() noexcept;  // the candidate is gone: what stop() held back is dropped
   void report(Error error);
+  // Calls user code: reports what it throws, and counts it when it takes longer than the grace.
+  static void call(const std::weak_ptr<Engine>& of, const std::string& name,
+                   const std::function<void()>& user_code);
   void log_to(LogSink sink);
   void keep(std::shared_ptr<EventQueue> queue);  // as long as the engine lives
   void let_go(const EventQueue* queue);          // or until then
@@ -107,6 +110,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
     std::optional<Work> work;
     std::optional<Instant> limit_at;  // of the present term
     std::uint32_t drain_overruns = 0;
+    std::uint32_t callback_overruns = 0;
     std::array<std::uint64_t, error_code_count> failures{};
     bool unhealthy = false;  // as the user said
   };

@@ -183,7 +183,8 @@ void Engine::Tidings::tell(Engine& engine) {
     if (!muted) queue->notify();
   }
   if (waited) waited->first(std::move(waited->second));
-  // Its callbacks are user code. Not on the strand: what it should stop may be running there.
+  // Its callbacks are user code. Not on the strand, nor on what is under it: what it should stop
+  // may be running there.
   if (stopping) {
     engine.strand()->post_beside([source = *stopping]() mutable { source.request_stop(); });
   }

@@ -62,7 +62,7 @@ Snapshot Engine::snapshot() const {
   if (!extras_) return snapshot;
   counters.drain_overruns = extras_->drain_overruns;
   counters.failures = extras_->failures;
-  if (extras_->strand) counters.callback_overruns = extras_->strand->overruns();
+  counters.callback_overruns = extras_->callback_overruns;
   return snapshot;
 }
 
