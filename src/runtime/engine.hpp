@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <thread>
 #include <vector>
 
 #include <conclave/candidate.hpp>
@@ -39,13 +40,14 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // ---- from any thread (engine.cpp); see conclave/candidate.hpp
+  // ---- from any thread (engine.cpp, engine_stop.cpp); see conclave/candidate.hpp
 
   void start();
   void begin_run();  // by run(); throws InvalidState while another one goes on
   void end_run() noexcept;
   std::uint64_t wait_to_lead(Waiter waiter);  // names the waiter, for forget()
   void forget(std::uint64_t waiter);
+  void lead_no_more();  // lead() was empty at once: nobody has to be told of a stop
   void resign();
   void healthy(bool is_healthy) noexcept;
   void request_stop() noexcept;
@@ -106,7 +108,15 @@ class Engine final : public std::enable_shared_from_this<Engine> {
     Waiter waiter;
     std::uint64_t waiter_number = 0;
     bool in_run = false;     // run() goes on, in a lead() or in its work
+    bool led = false;        // the last lead() has given a term, and may be followed by another
     bool stop_owed = false;  // somebody who works between two lead()s has to be told of a stop
+    std::optional<std::thread::id> stopped_by;  // likewise, but between two terms: unless it was he
+
+    void forgive() {  // nothing is owed any more
+      led = stop_owed = false;
+      stopped_by.reset();
+    }
+
     std::optional<Work> work;
     std::optional<Instant> limit_at;  // of the present term
     std::uint32_t drain_overruns = 0;
@@ -134,8 +144,10 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] static std::unique_ptr<Extras> special(Options options);
   [[nodiscard]] Extras& extras();        // under the lock
   std::uint32_t ask_to_stop() noexcept;  // says which run ends
-  void fall_silent(std::uint32_t run);
+  bool wait_for_end(std::uint32_t run, std::optional<Duration> limit);
+  void end_stop(std::uint32_t run, bool stopped);
   void speak();
+  [[nodiscard]] std::thread::id caller() const noexcept;  // under the lock
   template <typename Input>
   void post() {  // an input that says it all by its kind
     driver_->post([self = shared_from_this()] { self->feed(Input{}); });
@@ -196,13 +208,14 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   std::uint32_t terms_ = 0;
   std::uint32_t transitions_ = 0;
   std::uint32_t late_renewals_ = 0;
-  std::uint32_t runs_ = 0;  // that were begun
-  std::uint32_t over_ = 0;  // of them: that have ended, and everybody was told
+  std::uint32_t runs_ = 0;   // that were begun
+  std::uint32_t over_ = 0;   // of them: that have ended, and everybody was told
+  std::uint16_t stops_ = 0;  // calls of stop() that wait
   Mode mode_ = Mode::idle;
   Role role_ = Role::bootstrap;  // as last told
   bool begun_ = false;           // the machine knows of the present run
   bool stop_asked_ = false;
-  bool muted_ = false;      // stop() has given up waiting: nobody is called any more
+  bool muted_ = false;      // the last stop() has given up waiting: nobody is called any more
   bool announced_ = false;  // elected was told, lost not yet
 
   // the loop's own

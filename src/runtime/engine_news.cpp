@@ -105,6 +105,7 @@ void Engine::note(const core::Elected& news, Instant now, Tidings& tidings) {
   if (!extras_) return;
   if (extras_->term_limit) extras_->limit_at = now + *extras_->term_limit;
   if (mode_ != Mode::leading || !extras_->waiter) return;
+  extras_->led = true;
   Work work{news.term, {}, 1};
   tidings.waited = {std::exchange(extras_->waiter, nullptr),
                     Leadership(shared_from_this(), news.term, work.stop.get_token())};

@@ -36,7 +36,7 @@ void Strand::post(Task task) {
     tasks_.push_back(std::move(task));
     if (held_ || std::exchange(running_, true)) return;
   }
-  under_->post([self = shared_from_this()] { self->run(); });
+  go_on();
 }
 
 void Strand::post_at(Instant when, Task task) {
@@ -88,7 +88,7 @@ void Strand::run() {
       return;
     }
   }
-  under_->post([self = shared_from_this()] { self->run(); });
+  go_on();
 }
 
 bool Strand::runs_here() const noexcept { return in_line_here == this; }
@@ -106,12 +106,13 @@ void Strand::hold() {
   held_ = true;
 }
 
-void Strand::release() {
-  {
-    const std::scoped_lock lock(mutex_);
-    held_ = false;
-    if (tasks_.empty() || std::exchange(running_, true)) return;
-  }
+bool Strand::release() {
+  const std::scoped_lock lock(mutex_);
+  held_ = false;
+  return !tasks_.empty() && !std::exchange(running_, true);
+}
+
+void Strand::go_on() {
   under_->post([self = shared_from_this()] { self->run(); });
 }
 

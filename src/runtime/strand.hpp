@@ -34,9 +34,11 @@ class Strand final : public Executor, public std::enable_shared_from_this<Strand
   // Waits until nothing runs and nothing is left to run. False when the time has passed first.
   bool wait_idle(std::chrono::steady_clock::time_point until);
 
-  // Between the two no task in line begins: they wait.
+  // Between the two no task in line begins: they wait. After a release() that says so somebody has
+  // to call go_on(), with no lock held: it calls the executor.
   void hold();
-  void release();
+  [[nodiscard]] bool release();
+  void go_on();
   [[nodiscard]] bool is_held() const;
 
   // Drops those that have not begun, and all that come later.

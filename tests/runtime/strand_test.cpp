@@ -16,7 +16,9 @@ class StrandTest : public ::testing::Test {
   void post(const std::string& word) {
     strand->post([this, word] { story += word; });
   }
-  void release() { strand->release(); }
+  void release() {
+    if (strand->release()) strand->go_on();
+  }
   [[nodiscard]] bool is_idle() const { return strand->wait_idle(Clock::now()); }
 
   ManualClock clock;
