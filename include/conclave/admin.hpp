@@ -11,7 +11,8 @@
 
 namespace conclave {
 
-// Each gives an error with the code timed_out when the store has not answered within `limit`.
+// Each gives an error with the code timed_out when the store has not answered within `limit`, and
+// at once one with the code invalid_state in a child after fork(): the store is its parent's.
 
 // Who leads, who stands in line, and what was the last term.
 [[nodiscard]] CONCLAVE_API Result<Inspection> inspect(Store& store, const std::string& election,

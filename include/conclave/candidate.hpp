@@ -9,7 +9,9 @@
 // built on that or on events(); see run.hpp, callbacks.hpp, checks.hpp, waits.hpp, coroutine.hpp.
 //
 // Threads: every function may be called from any thread, also from callbacks. User code never runs
-// on the thread that renews, so slow callbacks do not cost the term.
+// on the thread that renews, so slow callbacks do not cost the term. By default it runs on a pool
+// of at most 32 threads for each store object: when so many callbacks block, those of other
+// candidates wait. Who has more of them brings an executor. Stop tokens fire in any case.
 //
 // fork(): a child reads not-leader, and neither renews nor releases what its parent holds. The
 // objects are dead there: calls return at once and do nothing.
@@ -75,7 +77,8 @@ class CONCLAVE_API Candidate {
   Candidate& operator=(const Candidate&) = delete;
 
   // Campaigns, and waits for the next term. Empty when stopped: by the token, by request_stop(), or
-  // because the election was ended; a stop during a term is told to the call that follows it.
+  // because the election was ended. A stop during a term, or after it by another thread, is told to
+  // the call that follows.
   // Campaigns only while it is called. Throws InvalidState after start(), or while another call
   // waits.
   [[nodiscard]] std::optional<Leadership> lead(const std::stop_token& stop = {});
@@ -95,11 +98,12 @@ class CONCLAVE_API Candidate {
   // Begins to stop: hands over once the work has ended. Never blocks.
   void request_stop() noexcept;
 
-  // The same, and waits: for the work, at most for the drain limit, and for the store, at most two
-  // seconds; or for `limit` in all. Nothing is called or reported after it has returned. False when
-  // the time has passed first: a callback that is then running may still end, none begins; what
-  // they were not told of they are told when the candidate is started or stopped anew. From a
-  // callback it equals request_stop(), and the last events follow when the callback has returned.
+  // The same, and waits: for the work and for callbacks, at most for the drain limit, and for the
+  // store, at most two seconds; or for `limit` in all. Nothing is called or reported after it has
+  // returned. False when the time has passed first: a callback that is then running may still end,
+  // none begins, unless another call of stop() still waits; what they were not told of they are
+  // told when the candidate is started or stopped anew. From a callback it equals request_stop(),
+  // and the last events follow when the callback has returned.
   bool stop(std::optional<Duration> limit = {});
 
   // Whether this candidate leads at this instant. Wait-free: one look at the clock.

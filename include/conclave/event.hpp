@@ -6,7 +6,8 @@
 // A queue never blocks the candidate. It is bounded: when nobody reads, what has become old news is
 // dropped first (extensions, terms that have begun and ended, repeated errors), so that a late
 // reader still sees the present state, and elected and lost still alternate. It begins when it is
-// first asked for, with what is true at that moment.
+// first asked for, with what is true at that moment. A capacity below 16 counts as 16, which the
+// present state may need, and one above 1024 as 1024: what is old news takes long to tell in more.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,8 @@ namespace conclave {
 
 namespace runtime {
 class Engine;
-}
+struct Ready;
+}  // namespace runtime
 
 enum class EventKind {
   started,         // campaigns from now on
@@ -86,11 +88,6 @@ class CONCLAVE_API EventQueue {
   // descriptors left.
   [[nodiscard]] int fd();
 
-  // Called each time the queue was empty and is not any more, on the candidate's own engine thread:
-  // hand over to an executor and return at once. At once, too, when there are events already.
-  // nullptr ends it; a call that is running in another thread is waited for.
-  void on_ready(std::function<void()> notify);
-
   // How many events were dropped because nobody read them in time.
   [[nodiscard]] std::uint64_t missed() const;
 
@@ -99,6 +96,13 @@ class CONCLAVE_API EventQueue {
 
  private:
   friend class runtime::Engine;
+  friend struct runtime::Ready;
+
+  // Called each time the queue was empty and is not any more, on the thread that pushes. At once,
+  // too, when there are events already. nullptr ends it; a call that is running in another thread
+  // is waited for.
+  void on_ready(std::function<void()> notify);
+
   // When it is true, whoever waits has yet to be woken and told. In between, the engine does what
   // is more urgent.
   bool put(Event event);

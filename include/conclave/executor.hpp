@@ -1,4 +1,6 @@
-// Where a store's calls are made and answered: one place at a time, in order.
+// Where a store's calls are made and answered: one place at a time, in order. And where the user
+// code of a candidate runs, when one is given in its options; there it may have several threads,
+// and only the callbacks of stop tokens run elsewhere (see leadership.hpp).
 #pragma once
 
 #include <functional>

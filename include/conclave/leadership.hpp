@@ -35,7 +35,10 @@ class CONCLAVE_API Leadership {
   [[nodiscard]] bool covers(Duration work) const noexcept;
 
   // Fires when the work should come to its end: the lease is running out, or a hand-over was asked
-  // for. Begin nothing new. Callbacks registered with it run where the candidate's callbacks run.
+  // for. Begin nothing new. It fires on a thread of the store object's own, never on the executor
+  // in the options: that may be busy with the very work that should end. Callbacks registered with
+  // it run there, beside those of the candidate. One that blocks does not keep other tokens from
+  // firing; stop() waits for it.
   [[nodiscard]] const std::stop_token& stopping() const noexcept { return stopping_; }
 
  private:

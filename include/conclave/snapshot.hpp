@@ -43,6 +43,7 @@ struct Snapshot {
   std::uint32_t place = 0;                 // in the store's queue, where it keeps one
   std::string leader;                      // as last seen; empty for nobody
   Term leader_term{};                      // likewise
+  std::optional<Duration> leader_age{};    // how long ago that was; none when nobody leads
   std::optional<Duration> last_contact{};  // how long ago the store answered
   Counters counters{};
 };

@@ -4,6 +4,7 @@
 #include <future>
 #include <memory>
 
+#include <conclave/loop.hpp>
 #include <conclave/result.hpp>
 #include <conclave/store.hpp>
 
@@ -12,9 +13,15 @@
 namespace conclave::runtime {
 
 // `call` is given the function that takes the answer, on the store's executor, and returns the
-// operation. A call that takes too long is cancelled, and its answer is not waited for.
+// operation. A call that takes too long is cancelled, and its answer is not waited for. In a child
+// after fork() nobody would answer: the loop is the parent's.
 template <typename Answered, typename Call>
 Result<Answered> ask(Store& store, Duration limit, Call call) {
+  if (const auto* loop = dynamic_cast<const Loop*>(&store.executor());
+      loop != nullptr && loop->in_forked_child()) {
+    return Error{ErrorCode::invalid_state,
+                 "the store was opened before a fork(): open one in the child", false, false};
+  }
   struct Question {
     std::promise<Answered> promise;
     Operation operation = 0;

@@ -4,7 +4,6 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/contain.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/listener.hpp"
 
@@ -36,9 +35,7 @@ struct Callbacks::State final : runtime::Keeper, std::enable_shared_from_this<St
     const std::scoped_lock running(calling);
     if (is_over()) return;
     const LetGoWhenSilent when_it_has_returned{*this};
-    const auto thrown = runtime::contain(thrown_by(name), [&] { function(given...); });
-    const auto alive = engine.lock();
-    if (thrown && alive) alive->report(*thrown);
+    Engine::call(engine, thrown_by(name), [&] { function(given...); });
   }
 
   static std::string thrown_by(const char* name) { return std::string("the callback for ") + name; }

@@ -3,7 +3,6 @@
 #include <future>
 #include <mutex>
 
-#include "runtime/contain.hpp"
 #include "runtime/engine.hpp"
 
 namespace conclave {
@@ -60,7 +59,11 @@ Candidate::~Candidate() {
 }
 
 std::optional<Leadership> Candidate::lead(const std::stop_token& stop) {
-  if (engine_->in_forked_child() || stop.stop_requested()) return std::nullopt;
+  if (engine_->in_forked_child()) return std::nullopt;
+  if (stop.stop_requested()) {
+    engine_->lead_no_more();
+    return std::nullopt;
+  }
   std::promise<std::optional<Leadership>> promise;
   auto term = promise.get_future();
   const auto waiter = engine_->wait_to_lead(
@@ -83,13 +86,13 @@ void Candidate::lead(const std::stop_token& stop,
     auto next = std::make_shared<std::optional<Leadership>>(std::move(term));
     strand->post([weak, cancel, next, done] {
       cancel->end();
-      const auto thrown =
-          runtime::contain("the callback of lead()", [&] { done(std::move(*next)); });
-      const auto alive = weak.lock();
-      if (thrown && alive) alive->report(*thrown);
+      Engine::call(weak, "the callback of lead()", [&] { done(std::move(*next)); });
     });
   };
-  if (token.stop_requested()) return answer(std::nullopt);
+  if (token.stop_requested()) {
+    engine->lead_no_more();
+    return answer(std::nullopt);
+  }
   const auto waiter = engine->wait_to_lead(std::move(answer));
   cancel->when(token, [weak = std::weak_ptr(engine), waiter] {
     if (const auto alive = weak.lock()) alive->forget(waiter);

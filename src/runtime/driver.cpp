@@ -1,10 +1,10 @@
 #include "runtime/driver.hpp"
 
 #include <cassert>
+#include <limits>
 
 #include "runtime/engine.hpp"
 #include "runtime/identity.hpp"
-#include "runtime/pool.hpp"
 
 namespace conclave::runtime {
 namespace {
@@ -24,6 +24,9 @@ bool same(const Timing& a, const Timing& b) {
 
 // What many thousands need at once is not held in memory all at once.
 constexpr std::size_t largest_batch = 1024;
+
+// How long tasks wait before it is looked into why nobody takes them.
+constexpr Duration a_while = std::chrono::milliseconds{10};
 
 Error given_up() {
   return {ErrorCode::timed_out, "the store did not answer a renewal within the request time-out",
@@ -60,8 +63,27 @@ std::shared_ptr<const core::Pace> Driver::share(Timing timing) {
 
 std::shared_ptr<Executor> Driver::pool() {
   const std::scoped_lock lock(mutex_);
-  if (!pool_) pool_ = std::make_shared<Pool>();
+  if (!pool_) pool_ = make_pool({});
   return pool_;
+}
+
+// One thread will do for all tokens, unless a callback of one blocks it: then there are more, as
+// many as it takes.
+std::shared_ptr<Executor> Driver::stopper() {
+  const std::scoped_lock lock(mutex_);
+  if (!stopper_) {
+    stopper_ = make_pool({.at_once = 1, .most = std::numeric_limits<std::size_t>::max()});
+  }
+  return stopper_;
+}
+
+std::shared_ptr<Executor> Driver::make_pool(Staff staff) {
+  staff.later = [weak = weak_from_this()](Task task) {
+    const auto driver = weak.lock();
+    if (!driver) return;
+    driver->store_->executor().post_at(driver->clock_.now() + a_while, std::move(task));
+  };
+  return std::make_shared<Pool>(std::move(staff));
 }
 
 std::size_t Driver::stripe_of(const Engine& engine) const noexcept {

@@ -1,5 +1,5 @@
 // What the candidates of one store object share: the wake-ups, the renewals that travel together,
-// and the pool for user code.
+// and the threads for user code.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 
 #include "core/machine.hpp"
 #include "net/fork.hpp"
+#include "runtime/pool.hpp"
 #include "runtime/validity.hpp"
 
 namespace conclave::runtime {
@@ -57,7 +58,10 @@ class Driver : public std::enable_shared_from_this<Driver> {
   // Candidates with the same options share one.
   [[nodiscard]] std::shared_ptr<const core::Pace> share(Timing timing);
   [[nodiscard]] std::shared_ptr<core::Random> random() const { return random_; }
+
+  // Where user code runs by default; and where stop tokens fire, whatever else is blocked.
   [[nodiscard]] std::shared_ptr<Executor> pool();
+  [[nodiscard]] std::shared_ptr<Executor> stopper();
   [[nodiscard]] ValidityPages& pages() noexcept { return pages_; }
 
   // A lock and a condition of each candidate would cost more than the rest of it.
@@ -88,6 +92,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
  private:
   static constexpr std::size_t stripes = 64;
 
+  [[nodiscard]] std::shared_ptr<Executor> make_pool(Staff staff);
   [[nodiscard]] std::size_t stripe_of(const Engine& engine) const noexcept;
   void begin_some();
   void end_round();
@@ -113,6 +118,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   std::mutex mutex_;
   std::deque<std::shared_ptr<Engine>> beginners_;
   std::shared_ptr<Executor> pool_;
+  std::shared_ptr<Executor> stopper_;
   std::shared_ptr<const core::Pace> pace_;
 
   std::vector<Engine*> heap_;

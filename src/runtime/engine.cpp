@@ -5,15 +5,12 @@
 
 #include <conclave/names.hpp>
 
+#include "runtime/contain.hpp"
 #include "runtime/identity.hpp"
 #include "runtime/listener.hpp"
-#include "runtime/patience.hpp"
 
 namespace conclave::runtime {
 namespace {
-
-// How long stop() waits for a store that does not answer, when nobody says otherwise.
-constexpr Duration store_patience = std::chrono::seconds{2};
 
 constexpr Duration longest_term = std::chrono::hours{24 * 365};
 
@@ -91,7 +88,7 @@ void Engine::start() {
     mode_ = Mode::started;
     begins_ = true;  // at once: a stop that comes now must not come before the start
     runs_ += 1;
-    if (extras_) extras_->stop_owed = false;
+    if (extras_) extras_->forgive();
   }
   speak();
   driver_->begin(shared_from_this());
@@ -105,14 +102,20 @@ void Engine::begin_run() {
   }
   if (extras().in_run) throw InvalidState("run() was called while another call of it runs");
   extras_->in_run = true;
-  extras_->stop_owed = false;
+  extras_->forgive();
 }
 
 void Engine::end_run() noexcept {
   if (in_forked_child()) return;
   const std::scoped_lock lock(mutex());
   extras_->in_run = false;
-  extras_->stop_owed = false;
+  extras_->forgive();
+}
+
+// Whoever it is that calls: the candidate's own user code is one, on whichever thread.
+std::thread::id Engine::caller() const noexcept {
+  const bool is_user_code = extras_ && extras_->strand && extras_->strand->is_user_code_here();
+  return is_user_code ? std::thread::id{} : std::this_thread::get_id();
 }
 
 std::uint64_t Engine::wait_to_lead(Waiter waiter) {
@@ -125,8 +128,10 @@ std::uint64_t Engine::wait_to_lead(Waiter waiter) {
           "lead() was called after start(): the candidate campaigns already; use leadership()");
     }
     if (extras().waiter) throw InvalidState("lead() was called while another call of it waits");
+    const auto stopped_by = std::exchange(extras_->stopped_by, std::nullopt);
     const bool owed = std::exchange(extras_->stop_owed, false);
-    if (stop_asked_ || owed) {
+    extras_->led = false;
+    if (stop_asked_ || owed || (stopped_by && stopped_by != caller())) {
       lock.unlock();
       waiter(std::nullopt);
       return 0;
@@ -156,6 +161,11 @@ void Engine::forget(std::uint64_t waiter) {
   forgotten(std::nullopt);
 }
 
+void Engine::lead_no_more() {
+  const std::scoped_lock lock(mutex());
+  if (extras_) extras_->forgive();
+}
+
 void Engine::resign() {
   if (!in_forked_child()) post<core::ResignAsked>();
 }
@@ -170,102 +180,6 @@ void Engine::healthy(bool is_healthy) noexcept {
   post<core::Tick>();
 }
 
-void Engine::request_stop() noexcept {
-  if (!in_forked_child()) ask_to_stop();
-}
-
-std::uint32_t Engine::ask_to_stop() noexcept {
-  Waiter forgotten;
-  std::uint32_t run = 0;
-  {
-    const std::scoped_lock lock(mutex());
-    run = runs_;
-    if (extras_ && !extras_->waiter) {
-      const bool works = mode_ == Mode::leading && extras_->work && extras_->work->claims > 0;
-      if (works || extras_->in_run) extras_->stop_owed = true;
-    }
-    if (mode_ == Mode::idle || std::exchange(stop_asked_, true)) return run;
-    if (extras_) forgotten = std::exchange(extras_->waiter, nullptr);
-  }
-  post<core::Stop>();
-  if (forgotten) forgotten(std::nullopt);
-  return run;
-}
-
-bool Engine::stop(std::optional<Duration> limit) {
-  if (in_forked_child()) return true;
-  std::shared_ptr<Strand> user_code;
-  bool idle = false;
-  {
-    const std::scoped_lock lock(mutex());
-    if (extras_) user_code = extras_->strand;
-    idle = mode_ == Mode::idle;
-  }
-  const std::uint32_t run = ask_to_stop();
-  if (user_code && user_code->is_user_code_here()) return idle;
-  speak();
-  const auto longest =
-      after(limit.value_or(machine_.timing().drain_limit + machine_.timing().request_timeout));
-  std::unique_lock lock(mutex());
-  auto until = longest;
-  bool work_is_over = false;
-  while (over_ < run) {
-    if (!limit && !work_is_over && machine_.role() == Role::stopped) {
-      work_is_over = true;
-      until = std::min(longest, std::chrono::steady_clock::now() + store_patience);
-    }
-    if (driver_->changed_of(*this).wait_until(lock, until) == std::cv_status::timeout) break;
-  }
-  const bool stopped = over_ >= run;
-  if (extras_) user_code = extras_->strand;
-  lock.unlock();
-  if (stopped && (!user_code || user_code->wait_idle(until))) return true;
-  fall_silent(run);
-  return false;
-}
-
-// From now on nobody is called. What happens is still written to the queues, so that the story goes
-// on where it broke off when the candidate is started or stopped anew.
-void Engine::fall_silent(std::uint32_t run) {
-  std::shared_ptr<Strand> user_code;
-  std::vector<std::weak_ptr<Keeper>> keepers;
-  {
-    const std::scoped_lock lock(mutex());
-    if (runs_ != run) return;  // somebody has started it anew
-    muted_ = true;
-    if (extras_) user_code = extras_->strand;
-    if (extras_) keepers = extras_->keepers;
-  }
-  if (user_code) user_code->hold();
-  for (const auto& each : keepers) {
-    if (const auto keeper = each.lock()) keeper->fall_silent();
-  }
-}
-
-void Engine::speak() {
-  std::shared_ptr<Strand> user_code;
-  std::vector<std::shared_ptr<EventQueue>> queues;
-  {
-    const std::scoped_lock lock(mutex());
-    if (!std::exchange(muted_, false) || !extras_) return;
-    user_code = extras_->strand;
-    for (const auto& each : extras_->queues) {
-      if (auto queue = each.lock()) queues.push_back(std::move(queue));
-    }
-  }
-  if (user_code) user_code->release();
-  for (const auto& queue : queues) queue->notify();
-}
-
-void Engine::abandon() noexcept {
-  std::shared_ptr<Strand> user_code;
-  {
-    const std::scoped_lock lock(mutex());
-    if (muted_ && extras_) user_code = extras_->strand;
-  }
-  if (user_code) user_code->close();
-}
-
 void Engine::report(Error error) {
   if (in_forked_child()) return;
   Tidings tidings;
@@ -278,11 +192,29 @@ void Engine::report(Error error) {
 
 void Engine::log_to(LogSink sink) {
   keep(listen(shared_from_this(), [this, sink = std::move(sink)](const Event& event) {
-    try {
-      sink(to_log(event, election_, id()));
-    } catch (...) {  // whom should one tell?
-    }
+    call(weak_from_this(), "the log", [&] {
+      try {
+        sink(to_log(event, election_, id()));
+      } catch (...) {  // whom should one tell?
+      }
+    });
   }));
+}
+
+// The engine is not held meanwhile: what is called may be its end.
+void Engine::call(const std::weak_ptr<Engine>& of, const std::string& name,
+                  const std::function<void()>& user_code) {
+  auto engine = of.lock();
+  const Instant begun = engine ? engine->driver_->clock().now() : Instant{};
+  engine.reset();
+  const auto thrown = contain(name, user_code);
+  engine = of.lock();
+  if (!engine) return;
+  if (engine->driver_->clock().now() - begun > engine->machine_.timing().grace) {
+    const std::scoped_lock lock(engine->mutex());
+    engine->extras().callback_overruns += 1;
+  }
+  if (thrown) engine->report(*thrown);
 }
 
 void Engine::keep(std::shared_ptr<EventQueue> queue) {
@@ -341,14 +273,14 @@ void Engine::work_ended(Term term) noexcept {
 std::shared_ptr<Strand> Engine::strand() {
   if (in_forked_child()) {  // nobody else is here, and the locks may be locked for ever
     auto& dead = extras().strand;
-    if (!dead) dead = std::make_shared<Strand>(nullptr, Duration::zero());
+    if (!dead) dead = std::make_shared<Strand>(nullptr, nullptr);
     return dead;
   }
   const std::scoped_lock lock(mutex());
   auto& made = extras().strand;
   if (!made) {
     auto under = extras_->executor ? extras_->executor : driver_->pool();
-    made = std::make_shared<Strand>(std::move(under), machine_.timing().grace);
+    made = std::make_shared<Strand>(std::move(under), driver_->stopper());
     if (muted_) made->hold();
   }
   return made;

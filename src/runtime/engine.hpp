@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <thread>
 #include <vector>
 
 #include <conclave/candidate.hpp>
@@ -39,19 +40,23 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // ---- from any thread (engine.cpp); see conclave/candidate.hpp
+  // ---- from any thread (engine.cpp, engine_stop.cpp); see conclave/candidate.hpp
 
   void start();
   void begin_run();  // by run(); throws InvalidState while another one goes on
   void end_run() noexcept;
   std::uint64_t wait_to_lead(Waiter waiter);  // names the waiter, for forget()
   void forget(std::uint64_t waiter);
+  void lead_no_more();  // lead() was empty at once: nobody has to be told of a stop
   void resign();
   void healthy(bool is_healthy) noexcept;
   void request_stop() noexcept;
   bool stop(std::optional<Duration> limit);
   void abandon() noexcept;  // the candidate is gone: what stop() held back is dropped
   void report(Error error);
+  // Calls user code: reports what it throws, and counts it when it takes longer than the grace.
+  static void call(const std::weak_ptr<Engine>& of, const std::string& name,
+                   const std::function<void()>& user_code);
   void log_to(LogSink sink);
   void keep(std::shared_ptr<EventQueue> queue);  // as long as the engine lives
   void let_go(const EventQueue* queue);          // or until then
@@ -103,10 +108,19 @@ class Engine final : public std::enable_shared_from_this<Engine> {
     Waiter waiter;
     std::uint64_t waiter_number = 0;
     bool in_run = false;     // run() goes on, in a lead() or in its work
+    bool led = false;        // the last lead() has given a term, and may be followed by another
     bool stop_owed = false;  // somebody who works between two lead()s has to be told of a stop
+    std::optional<std::thread::id> stopped_by;  // likewise, but between two terms: unless it was he
+
+    void forgive() {  // nothing is owed any more
+      led = stop_owed = false;
+      stopped_by.reset();
+    }
+
     std::optional<Work> work;
     std::optional<Instant> limit_at;  // of the present term
     std::uint32_t drain_overruns = 0;
+    std::uint32_t callback_overruns = 0;
     std::array<std::uint64_t, error_code_count> failures{};
     bool unhealthy = false;  // as the user said
   };
@@ -130,8 +144,10 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] static std::unique_ptr<Extras> special(Options options);
   [[nodiscard]] Extras& extras();        // under the lock
   std::uint32_t ask_to_stop() noexcept;  // says which run ends
-  void fall_silent(std::uint32_t run);
+  bool wait_for_end(std::uint32_t run, std::optional<Duration> limit);
+  void end_stop(std::uint32_t run, bool stopped);
   void speak();
+  [[nodiscard]] std::thread::id caller() const noexcept;  // under the lock
   template <typename Input>
   void post() {  // an input that says it all by its kind
     driver_->post([self = shared_from_this()] { self->feed(Input{}); });
@@ -162,6 +178,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   void note(const Call&, Instant, Tidings&) {}
   void note_role(Instant now, Tidings& tidings);
   void note_leader(bool is_there, Instant now);
+  void note_sight(const core::Input& input, Instant now);
   void publish();
   void emit(const Event& event, Tidings& tidings);
   void emit_present(EventQueue& queue) const;
@@ -186,17 +203,19 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   Instant leaderless_since_ = Instant::max();  // as long as somebody leads
   Duration leaderless_{};
   Instant last_contact_;  // the beginning of time: never
+  Instant leader_seen_;   // the one that leads as far as is known
   std::uint64_t renewals_ = 0;
   std::uint32_t terms_ = 0;
   std::uint32_t transitions_ = 0;
   std::uint32_t late_renewals_ = 0;
-  std::uint32_t runs_ = 0;  // that were begun
-  std::uint32_t over_ = 0;  // of them: that have ended, and everybody was told
+  std::uint32_t runs_ = 0;   // that were begun
+  std::uint32_t over_ = 0;   // of them: that have ended, and everybody was told
+  std::uint16_t stops_ = 0;  // calls of stop() that wait
   Mode mode_ = Mode::idle;
   Role role_ = Role::bootstrap;  // as last told
   bool begun_ = false;           // the machine knows of the present run
   bool stop_asked_ = false;
-  bool muted_ = false;      // stop() has given up waiting: nobody is called any more
+  bool muted_ = false;      // the last stop() has given up waiting: nobody is called any more
   bool announced_ = false;  // elected was told, lost not yet
 
   // the loop's own

@@ -44,6 +44,7 @@ std::optional<core::Input> Engine::step(const core::Input& input) {
     if (announced_) tidings.deadline = machine_.status().deadline;
     note_contact(input, now);
     outputs = machine_.step(now, input);
+    note_sight(input, now);
     publish();
     // When it turned false, not when it was decided.
     const Instant published = driver_->clock().now();

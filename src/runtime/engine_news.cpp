@@ -67,6 +67,20 @@ void Engine::note_contact(const core::Input& input, Instant now) {
   if (contact) last_contact_ = now;
 }
 
+// Whether it has shown, once more, the leader that is known.
+void Engine::note_sight(const core::Input& input, Instant now) {
+  Term shown{};
+  if (const auto* observed = std::get_if<core::Observed>(&input)) {
+    if (const auto* record = std::get_if<Record>(&observed->what)) shown = record->term;
+  } else if (const auto* campaign = std::get_if<core::CampaignDone>(&input)) {
+    const auto* held = std::get_if<Held>(&campaign->answer);
+    if (held != nullptr && held->record) shown = held->record->term;
+  } else if (const auto* renewal = std::get_if<core::RenewDone>(&input)) {
+    if (std::holds_alternative<Renewed>(renewal->answer)) shown = machine_.status().term;
+  }
+  if (shown.exists() && shown == machine_.status().leader_term) leader_seen_ = now;
+}
+
 void Engine::note_role(Instant now, Tidings& tidings) {
   const Role role = machine_.role();
   if (role == role_) return;
@@ -91,6 +105,7 @@ void Engine::note(const core::Elected& news, Instant now, Tidings& tidings) {
   if (!extras_) return;
   if (extras_->term_limit) extras_->limit_at = now + *extras_->term_limit;
   if (mode_ != Mode::leading || !extras_->waiter) return;
+  extras_->led = true;
   Work work{news.term, {}, 1};
   tidings.waited = {std::exchange(extras_->waiter, nullptr),
                     Leadership(shared_from_this(), news.term, work.stop.get_token())};
@@ -134,6 +149,7 @@ void Engine::note(const core::Lost& news, Instant now, Tidings& tidings) {
 
 void Engine::note(const core::LeaderChanged& news, Instant now, Tidings& tidings) {
   transitions_ += 1;
+  leader_seen_ = tidings.stepped;
   note_leader(!news.leader.empty(), now);
   emit({.kind = EventKind::leader_changed, .at = now, .term = news.term, .leader = news.leader},
        tidings);
@@ -168,7 +184,8 @@ void Engine::Tidings::tell(Engine& engine) {
     if (!muted) queue->notify();
   }
   if (waited) waited->first(std::move(waited->second));
-  // Its callbacks are user code. Not on the strand: what it should stop may be running there.
+  // Its callbacks are user code. Not on the strand, nor on what is under it: what it should stop
+  // may be running there.
   if (stopping) {
     engine.strand()->post_beside([source = *stopping]() mutable { source.request_stop(); });
   }

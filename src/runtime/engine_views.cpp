@@ -50,6 +50,7 @@ Snapshot Engine::snapshot() const {
   snapshot.place = status.place;
   snapshot.leader = status.leader;
   snapshot.leader_term = status.leader_term;
+  if (!snapshot.leader.empty()) snapshot.leader_age = now - leader_seen_;
   if (last_contact_ != Instant{}) snapshot.last_contact = now - last_contact_;
   Counters& counters = snapshot.counters;
   counters.terms = terms_;
@@ -61,7 +62,7 @@ Snapshot Engine::snapshot() const {
   if (!extras_) return snapshot;
   counters.drain_overruns = extras_->drain_overruns;
   counters.failures = extras_->failures;
-  if (extras_->strand) counters.callback_overruns = extras_->strand->overruns();
+  counters.callback_overruns = extras_->callback_overruns;
   return snapshot;
 }
 

@@ -14,8 +14,16 @@
 
 namespace conclave {
 
+namespace {
+
+// What it takes to drop old news grows with the square, and is done on the loop.
+constexpr std::size_t least_capacity = 16;
+constexpr std::size_t most_capacity = 1024;
+
+}  // namespace
+
 struct EventQueue::State {
-  explicit State(std::size_t size) : capacity(std::max<std::size_t>(size, 16)) {}
+  explicit State(std::size_t size) : capacity(std::clamp(size, least_capacity, most_capacity)) {}
 
   std::optional<Event> pop() {
     if (events.empty()) return std::nullopt;

@@ -1,6 +1,7 @@
 #include "runtime/listener.hpp"
 
 #include "runtime/engine.hpp"
+#include "runtime/ready.hpp"
 
 namespace conclave::runtime {
 namespace {
@@ -39,7 +40,7 @@ std::shared_ptr<EventQueue> listen(const std::shared_ptr<Engine>& engine,
   auto listener = std::make_shared<Listener>();
   listener->queue = queue;
   listener->hear = std::move(hear);
-  queue->on_ready([weak = std::weak_ptr(engine), listener] {
+  Ready::tell(*queue, [weak = std::weak_ptr(engine), listener] {
     if (const auto alive = weak.lock()) listener->post(alive);
   });
   return queue;

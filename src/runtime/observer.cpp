@@ -72,9 +72,7 @@ class Observer::Watch : public std::enable_shared_from_this<Watch> {
   void heard(const Observation& what) {
     if (const auto* record = std::get_if<Record>(&what)) return saw(*record);
     if (std::holds_alternative<Vacant>(what)) return saw_nobody();
-    if (!std::holds_alternative<Ended>(what)) return;
-    saw_nobody();
-    events_.push({.kind = EventKind::stopped, .at = store_->clock().now()});
+    if (std::holds_alternative<Ended>(what)) saw_end();
   }
 
   // A lease that merely runs out is not told: who wants to know has to look.
@@ -109,6 +107,7 @@ class Observer::Watch : public std::enable_shared_from_this<Watch> {
       if (over_) return;
     }
     if (const auto* inspection = std::get_if<Inspection>(&answer)) {
+      if (inspection->ended) return saw_end();
       return inspection->leader ? saw(*inspection->leader) : saw_nobody();
     }
     const auto* refused = std::get_if<Refused>(&answer);
@@ -116,8 +115,18 @@ class Observer::Watch : public std::enable_shared_from_this<Watch> {
     events_.push({.kind = EventKind::error, .at = store_->clock().now(), .error = error});
   }
 
-  void saw(const Record& record) { set(Leader{record.leader, record.metadata, record.term, {}}); }
+  void saw(const Record& record) {
+    ended_ = false;  // removed, and begun anew
+    set(Leader{record.leader, record.metadata, record.term, {}});
+  }
   void saw_nobody() { set(std::nullopt); }
+
+  // Told by the store, or found by looking, whichever comes first.
+  void saw_end() {
+    saw_nobody();
+    if (std::exchange(ended_, true)) return;
+    events_.push({.kind = EventKind::stopped, .at = store_->clock().now()});
+  }
 
   void set(std::optional<Leader> leader) {
     const Instant now = store_->clock().now();
@@ -144,6 +153,7 @@ class Observer::Watch : public std::enable_shared_from_this<Watch> {
   Operation observation_ = 0;
   Operation inspection_ = 0;
   std::uint64_t looks_ = 0;
+  bool ended_ = false;
   EventQueue events_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -164,7 +174,6 @@ Observer::~Observer() {
   if (watch_->in_forked_child()) {
     net::leave_alone(std::move(watch_));
   } else {
-    watch_->events().on_ready(nullptr);
     watch_->end();
   }
 }

@@ -2,11 +2,14 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "net/boot_clock.hpp"
 #include "runtime/patience.hpp"
@@ -14,52 +17,106 @@
 namespace conclave::runtime {
 namespace {
 
-// A callback that blocks costs a thread. Enough that a stop token still fires while many block.
-constexpr std::size_t most_threads = 32;
 constexpr auto idle_life = std::chrono::seconds{10};
 
-}  // namespace
-
-struct Pool::Core {
-  // Under the lock: somebody has to be there for each ready task, and one for the timers.
-  [[nodiscard]] bool needs_thread() const {
-    const std::size_t wanted = ready.size() + (timers.empty() ? 0 : 1);
-    return !over && idle < wanted && threads < most_threads;
-  }
-
-  static void add_thread(const std::shared_ptr<Core>& core) {
-    core->threads += 1;
+// Signals are the application's; a new thread has the mask of the one that makes it.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
     sigset_t all;
-    sigset_t before;
     ::sigfillset(&all);
     // A thread's own faults: blocked, they would bypass the application's crash handler.
     for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
       ::sigdelset(&all, fault);
     }
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([core] { core->work(); }).detach();
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+void make_thread(std::function<void()> body) {
+  const SignalsBlocked meanwhile;
+  std::thread(std::move(body)).detach();
+}
+
+struct Pool::Core : std::enable_shared_from_this<Core> {
+  explicit Core(Staff of) : staff(std::move(of)) {}
+
+  // Under the lock: somebody has to be there for each ready task, and one for the timers.
+  [[nodiscard]] bool lacks_thread() const {
+    const std::size_t wanted = ready.size() + (timers.empty() ? 0 : 1);
+    return !over && idle < wanted && threads < staff.most;
+  }
+
+  // Under the lock. False when there is none to be had: then the tasks wait.
+  bool add_thread() {
+    try {
+      staff.thread([core = shared_from_this()] { core->work(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+    threads += 1;
+    idle += 1;
+    return true;
+  }
+
+  // Something has come, or a while has passed since it came.
+  void serve() {
+    {
+      const std::scoped_lock lock(mutex);
+      if (lacks_thread() && threads < staff.at_once) add_thread();
+      changed.notify_one();
+      // Threads may end their tasks, or the process may get more of them. Who waits for that must
+      // not depend on a task that comes by.
+      if (!lacks_thread() || !staff.later || std::exchange(watched, true)) return;
+      seen = begun;
+    }
+    // Not under the lock: the last who knows of this pool may be what it asks.
+    staff.later([weak = weak_from_this()] {
+      if (const auto core = weak.lock()) core->look_again();
+    });
+  }
+
+  // When no task has begun meanwhile, all who are here may be blocked for long: twice as many.
+  void look_again() {
+    {
+      const std::scoped_lock lock(mutex);
+      watched = false;
+      std::size_t more = begun == seen ? std::max<std::size_t>(threads, 1) : 0;
+      while (more > 0 && lacks_thread() && add_thread()) more -= 1;
+    }
+    serve();
   }
 
   void work() {
     here = this;
     std::unique_lock lock(mutex);
-    while (!over && wait_for_task(lock)) {
+    while (wait_for_task(lock)) {
       Task task = std::move(ready.front());
       ready.pop_front();
+      begun += 1;
+      idle -= 1;
       lock.unlock();
       task();
       task = {};
       lock.lock();
+      idle += 1;
     }
+    idle -= 1;
     threads -= 1;
     changed.notify_all();
   }
 
-  // False when there was nothing to do for a long time.
+  // False when it is over, or when there was nothing to do for a long time.
   bool wait_for_task(std::unique_lock<std::mutex>& lock) {
     const auto bored = std::chrono::steady_clock::now() + idle_life;
-    idle += 1;
     while (!over && ready.empty()) {
       if (timers.empty()) {
         const bool waited = changed.wait_until(lock, bored) == std::cv_status::timeout;
@@ -73,25 +130,28 @@ struct Pool::Core {
         ready.push_back(std::move(timers.extract(timers.begin()).mapped()));
       }
     }
-    idle -= 1;
     return !over && !ready.empty();
   }
 
   static thread_local const Core* here;  // the pool that this thread belongs to
 
+  const Staff staff;
   net::BootClock clock;  // of its own: a pool may outlive the store that it was made for
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> ready;
   std::multimap<Instant, Task> timers;
   std::size_t threads = 0;
-  std::size_t idle = 0;
+  std::size_t idle = 0;     // of them; those that have yet to begin included
+  std::uint64_t begun = 0;  // tasks
+  std::uint64_t seen = 0;   // of them, when it was last looked at
+  bool watched = false;     // it will be looked at again
   bool over = false;
 };
 
 thread_local const Pool::Core* Pool::Core::here = nullptr;
 
-Pool::Pool() : core_(std::make_shared<Core>()) {}
+Pool::Pool(Staff staff) : core_(std::make_shared<Core>(std::move(staff))) {}
 
 Pool::~Pool() {
   std::deque<Task> ready;  // dropped after the lock
@@ -106,19 +166,23 @@ Pool::~Pool() {
 }
 
 void Pool::post(Task task) {
-  const std::scoped_lock lock(core_->mutex);
-  if (core_->over) return;
-  core_->ready.push_back(std::move(task));
-  if (core_->needs_thread()) Core::add_thread(core_);
-  core_->changed.notify_one();
+  const std::shared_ptr<Core> core = core_;  // the task may be what destroys the pool
+  {
+    const std::scoped_lock lock(core->mutex);
+    if (core->over) return;
+    core->ready.push_back(std::move(task));
+  }
+  core->serve();
 }
 
 void Pool::post_at(Instant when, Task task) {
-  const std::scoped_lock lock(core_->mutex);
-  if (core_->over) return;
-  core_->timers.emplace(when, std::move(task));
-  if (core_->needs_thread()) Core::add_thread(core_);
-  core_->changed.notify_one();
+  const std::shared_ptr<Core> core = core_;
+  {
+    const std::scoped_lock lock(core->mutex);
+    if (core->over) return;
+    core->timers.emplace(when, std::move(task));
+  }
+  core->serve();
 }
 
 }  // namespace conclave::runtime

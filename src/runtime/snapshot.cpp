@@ -7,6 +7,10 @@ namespace {
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+void add(runtime::JsonObject& json, std::string_view name, std::optional<Duration> duration) {
+  duration ? json.add_seconds(name, seconds(*duration)) : json.raw(name, "null");
+}
+
 }  // namespace
 
 std::string to_json(const Snapshot& snapshot) {
@@ -21,11 +25,8 @@ std::string to_json(const Snapshot& snapshot) {
   json.add("place", std::uint64_t{snapshot.place});
   json.add("leader", snapshot.leader);
   json.add("leader_term", snapshot.leader_term.value);
-  if (snapshot.last_contact) {
-    json.add_seconds("last_contact", seconds(*snapshot.last_contact));
-  } else {
-    json.raw("last_contact", "null");
-  }
+  add(json, "leader_age", snapshot.leader_age);
+  add(json, "last_contact", snapshot.last_contact);
   const Counters& counters = snapshot.counters;
   json.add("terms", counters.terms);
   json.add("transitions", counters.transitions);

@@ -36,7 +36,7 @@ void Strand::post(Task task) {
     tasks_.push_back(std::move(task));
     if (held_ || std::exchange(running_, true)) return;
   }
-  under_->post([self = shared_from_this()] { self->run(); });
+  go_on();
 }
 
 void Strand::post_at(Instant when, Task task) {
@@ -47,12 +47,12 @@ void Strand::post_at(Instant when, Task task) {
 }
 
 void Strand::post_beside(Task task) {
-  if (fork_.in_child() || !under_) return net::leave_alone(std::move(task));
+  if (fork_.in_child() || !aside_) return net::leave_alone(std::move(task));
   {
     const std::scoped_lock lock(mutex_);
     beside_ += 1;
   }
-  under_->post([self = shared_from_this(), task = std::move(task)] { self->run_beside(task); });
+  aside_->post([self = shared_from_this(), task = std::move(task)] { self->run_beside(task); });
 }
 
 void Strand::run_beside(const Task& task) {
@@ -75,7 +75,6 @@ void Strand::run() {
       tasks_.pop_front();
     }
   }
-  const Instant begun = clock_.now();
   if (task) {
     const Mark mark(this, true);
     task();
@@ -83,14 +82,13 @@ void Strand::run() {
   }
   {
     const std::scoped_lock lock(mutex_);
-    if (clock_.now() - begun > patience_) overruns_ += 1;
     if (held_ || tasks_.empty()) {
       running_ = false;
       idle_.notify_all();
       return;
     }
   }
-  under_->post([self = shared_from_this()] { self->run(); });
+  go_on();
 }
 
 bool Strand::runs_here() const noexcept { return in_line_here == this; }
@@ -108,12 +106,13 @@ void Strand::hold() {
   held_ = true;
 }
 
-void Strand::release() {
-  {
-    const std::scoped_lock lock(mutex_);
-    held_ = false;
-    if (tasks_.empty() || std::exchange(running_, true)) return;
-  }
+bool Strand::release() {
+  const std::scoped_lock lock(mutex_);
+  held_ = false;
+  return !tasks_.empty() && !std::exchange(running_, true);
+}
+
+void Strand::go_on() {
   under_->post([self = shared_from_this()] { self->run(); });
 }
 
@@ -127,11 +126,6 @@ void Strand::close() {
   const std::scoped_lock lock(mutex_);
   closed_ = true;
   dropped.swap(tasks_);
-}
-
-std::uint64_t Strand::overruns() const {
-  const std::scoped_lock lock(mutex_);
-  return overruns_;
 }
 
 }  // namespace conclave::runtime

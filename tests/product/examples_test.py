@@ -20,6 +20,7 @@ EXPECTED = {
                   "lost: another one leads within milliseconds"],
     "checks": ["clean-up 1", "clean-up 2", "clean-up 3"],
     "migration": ["migrating the schema, once", "serving"],
+    "future": ["reading the input, leader or not", "writing the output"],
     "coroutine": ["report 1", "report 2", "stopped"],
     "observer": ["the leader is at 10.0.0.7:8080"],
     "events": ["started", "elected", "leader_changed", "stopping", "lost", "leader_changed", "stopped"],
@@ -28,7 +29,9 @@ EXPECTED = {
 
 class Examples(unittest.TestCase):
     def run_example(self, name, url):
-        done = subprocess.run([FOLDER / f"conclave-example-{name}", url], capture_output=True, text=True, timeout=60)
+        with tempfile.TemporaryDirectory() as folder:
+            command = [FOLDER / f"conclave-example-{name}", url, f"{folder}/done"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, f"{name} {url}: {done.stderr}")
         self.assertEqual(done.stdout.splitlines(), EXPECTED[name], f"{name} {url}")
 
@@ -38,6 +41,14 @@ class Examples(unittest.TestCase):
                 self.run_example(name, "memory:?lease=500ms")
                 with tempfile.TemporaryDirectory() as folder:
                     self.run_example(name, f"file:{folder}/elections?lease=500ms")
+
+    def test_of_three_instances_one_migrates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [FOLDER / "conclave-example-migration", f"file:{folder}/elections?lease=500ms", f"{folder}/done"]
+            instances = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+            stories = sorted(each.communicate(timeout=60)[0].splitlines() for each in instances)
+        self.assertEqual([each.returncode for each in instances], [0, 0, 0])
+        self.assertEqual(stories, [["migrated already", "serving"]] * 2 + [["migrating the schema, once", "serving"]])
 
     def test_none_is_left_out(self):
         self.assertEqual({path.stem for path in SOURCE.glob("*.cpp")}, set(EXPECTED))

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <thread>
 
+#include "runtime/ready.hpp"
 #include "runtime/support.hpp"
 
 namespace conclave::rig {
 namespace {
+
+using runtime::Ready;
 
 Event of(EventKind kind, std::uint64_t term = 0) { return {.kind = kind, .term = Term{term}}; }
 
@@ -85,7 +88,7 @@ TEST(EventQueueTest, ItsDescriptorSaysNothingWhenAllHasBecomeOldNews) {
 TEST(EventQueueTest, OnReadyIsCalledWhenItWasEmpty) {
   EventQueue queue;
   int calls = 0;
-  queue.on_ready([&] { ++calls; });
+  Ready::tell(queue, [&] { ++calls; });
   EXPECT_EQ(calls, 0);
   queue.push(of(EventKind::started));
   EXPECT_EQ(calls, 1);
@@ -99,9 +102,9 @@ TEST(EventQueueTest, OnReadyIsCalledWhenItWasEmpty) {
   queue.push(of(EventKind::started));
   EXPECT_EQ(calls, 2);
   int others = 0;
-  queue.on_ready([&] { ++others; });
+  Ready::tell(queue, [&] { ++others; });
   EXPECT_EQ(others, 1) << "at once: there are events already";
-  queue.on_ready(nullptr);
+  Ready::tell(queue, nullptr);
   while (queue.try_pop()) {
   }
   queue.push(of(EventKind::started));
@@ -111,7 +114,7 @@ TEST(EventQueueTest, OnReadyIsCalledWhenItWasEmpty) {
 TEST(EventQueueTest, OnReadyMayRead) {
   EventQueue queue;
   std::string words;
-  queue.on_ready([&] {
+  Ready::tell(queue, [&] {
     while (const auto event = queue.try_pop()) (words += to_string(event->kind)) += ' ';
   });
   queue.push(of(EventKind::started));
@@ -123,23 +126,23 @@ TEST(EventQueueTest, OnReadyOfNothingWaitsForTheCallThatRuns) {
   EventQueue queue;
   Signal inside;
   std::atomic<bool> returned{false};
-  queue.on_ready([&] {
+  Ready::tell(queue, [&] {
     inside.set();
     std::this_thread::yield();
     returned = true;
   });
   std::jthread writer([&] { queue.push(of(EventKind::started)); });
   ASSERT_TRUE(inside.wait());
-  queue.on_ready(nullptr);
+  Ready::tell(queue, nullptr);
   EXPECT_TRUE(returned);
 }
 
 TEST(EventQueueTest, OnReadyMayEndItself) {
   EventQueue queue;
   int calls = 0;
-  queue.on_ready([&] {
+  Ready::tell(queue, [&] {
     ++calls;
-    queue.on_ready(nullptr);
+    Ready::tell(queue, nullptr);
   });
   queue.push(of(EventKind::started));
   EXPECT_TRUE(queue.try_pop());
@@ -182,6 +185,15 @@ TEST(EventQueueTest, ASmallCapacityIsRaisedToWhatTheStateNeeds) {
   EventQueue queue(0);
   for (std::uint64_t i = 0; i < 16; ++i) queue.push({.kind = EventKind::error, .term = Term{i}});
   EXPECT_EQ(queue.missed(), 0U);
+}
+
+TEST(EventQueueTest, ALargeCapacityIsLoweredToWhatCanBeSearchedAtOnce) {
+  EventQueue queue(1'000'000);
+  for (std::uint64_t term = 1; term <= 1025; ++term) queue.push(of(EventKind::elected, term));
+  EXPECT_EQ(queue.missed(), 0U) << "no term has ended";
+  for (std::uint64_t term = 1; term <= 1025; ++term) queue.push(of(EventKind::lost, term));
+  EXPECT_EQ(queue.missed() + drain(queue).size(), 2050U);
+  EXPECT_GE(queue.missed(), 1026U);
 }
 
 // One writes, one reads, one looks.

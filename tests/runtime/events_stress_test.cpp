@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <atomic>
 
+#include "runtime/ready.hpp"
 #include "runtime/support.hpp"
 
 namespace conclave::rig {
 namespace {
+
+using runtime::Ready;
 
 TEST(EventsStressTest, EveryLatecomerSeesElectedAndLostInTurn) {
   World world;
@@ -62,7 +65,7 @@ TEST(EventsStressTest, AQueueMayGoWhileItIsWrittenTo) {
     auto work = me.leadership();
     ASSERT_TRUE(work);
     auto held = std::make_shared<Leadership>(*std::move(work));
-    me.subscribe()->on_ready([held] {});
+    Ready::tell(*me.subscribe(), [held] {});
   }
 }
 

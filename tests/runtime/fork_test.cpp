@@ -125,7 +125,10 @@ TEST_F(ForkTest, P10EveryCallReturnsAtOnceInTheChild) {
               REQUIRE(!observer->is_known());
               REQUIRE(!observer->wait_for_leader(1h));
               REQUIRE(!observer->events().try_pop());
-              REQUIRE(!inspect(*store, "reports", 1ms));
+              REQUIRE(inspect(*store, "reports", 1h).error().code == ErrorCode::invalid_state);
+              REQUIRE(end(*store, "reports", 1h).error().code == ErrorCode::invalid_state);
+              REQUIRE(!remove(*store, "reports", Remains::trace, 1h));
+              REQUIRE(!check(*store, 1h));
               me->request_stop();
               REQUIRE(me->stop());
               REQUIRE(idle.stop(1h));

@@ -22,6 +22,7 @@ Snapshot sample() {
   snapshot.lease_remaining = 1500ms;
   snapshot.leader = "host-1";
   snapshot.leader_term = Term{7};
+  snapshot.leader_age = 125us;
   snapshot.last_contact = 250us;
   snapshot.counters.terms = 3;
   snapshot.counters.transitions = 5;
@@ -35,15 +36,16 @@ TEST(JsonTest, IsOneLineWithEverythingInIt) {
   EXPECT_EQ(to_json(sample()),
             R"({"election":"reports","candidate":"host-1","role":"leader","is_leader":true,)"
             R"("term":18446744073709551615,"lease_remaining":1.500000,"jeopardy":false,"place":0,)"
-            R"("leader":"host-1","leader_term":7,"last_contact":0.000250,"terms":3,)"
-            R"("transitions":5,"renewals":1000,"late_renewals":0,"drain_overruns":0,)"
+            R"("leader":"host-1","leader_term":7,"leader_age":0.000125,"last_contact":0.000250,)"
+            R"("terms":3,"transitions":5,"renewals":1000,"late_renewals":0,"drain_overruns":0,)"
             R"("callback_overruns":0,"leaderless":2.000000,"failures":{"timed out":4}})");
 }
 
 TEST(JsonTest, SaysNullWhereNothingIsKnown) {
   Snapshot snapshot = sample();
+  snapshot.leader_age.reset();
   snapshot.last_contact.reset();
-  EXPECT_NE(to_json(snapshot).find(R"("last_contact":null,)"), std::string::npos);
+  EXPECT_NE(to_json(snapshot).find(R"("leader_age":null,"last_contact":null,)"), std::string::npos);
   EXPECT_NE(to_json(Snapshot{}).find(R"("failures":{}})"), std::string::npos);
 }
 

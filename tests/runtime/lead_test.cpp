@@ -214,6 +214,64 @@ TEST(LeadTest, AStopBetweenTermsIsNotToldToWhoBeginsAnew) {
   EXPECT_TRUE(me.lead());
 }
 
+// Who works in the loop of the first page cannot know of it otherwise.
+TEST(LeadTest, AStopBetweenTermsByAnotherThreadIsToldToTheNextCall) {
+  World world;
+  Candidate me(world.store(), "reports");
+  Signal between;
+  Signal stopped;
+  std::jthread loop([&] {
+    auto term = me.lead();
+    term.reset();
+    between.set();
+    EXPECT_TRUE(stopped.wait());
+    EXPECT_FALSE(me.lead());
+    EXPECT_TRUE(me.lead()) << "only to that one";
+  });
+  ASSERT_TRUE(between.wait());
+  EXPECT_TRUE(me.stop());
+  stopped.set();
+}
+
+TEST(LeadTest, AStopBetweenTermsByAnotherThreadIsToldToTheNextCallback) {
+  World world;
+  Candidate me(world.store(), "reports", {.cool_down = 1ms});
+  Signal between;
+  Signal stopped;
+  Signal over;
+  const auto on_strand = [&](std::optional<Leadership> term) {
+    term.reset();
+    between.set();
+    EXPECT_TRUE(stopped.wait());
+    me.lead({}, [&](const std::optional<Leadership>& next) {
+      EXPECT_FALSE(next);
+      over.set();
+    });
+  };
+  me.lead({}, on_strand);
+  ASSERT_TRUE(between.wait());
+  me.request_stop();
+  ASSERT_TRUE(await(me.events(), EventKind::stopped));
+  stopped.set();
+  EXPECT_TRUE(over.wait());
+}
+
+// Who was told that it is over begins anew, whoever stops it in between.
+TEST(LeadTest, AStopAfterAnEmptyOneIsOwedToNobody) {
+  World world;
+  Candidate me(world.store(), "reports", {.cool_down = 1ms});
+  std::jthread([&](const std::stop_token&) {
+    std::stop_source stop;
+    auto term = me.lead(stop.get_token());
+    EXPECT_TRUE(term);
+    term.reset();
+    stop.request_stop();
+    EXPECT_FALSE(me.lead(stop.get_token()));
+  }).join();
+  EXPECT_TRUE(me.stop());
+  EXPECT_TRUE(me.lead());
+}
+
 TEST(LeadTest, IsEmptyWhenTheElectionIsEnded) {
   World world;
   auto store = world.store();

@@ -53,7 +53,7 @@ TEST(LeadershipTest, MayOutliveTheCandidate) {
     ASSERT_TRUE(term);
     EXPECT_TRUE(term->valid());
   }
-  EXPECT_TRUE(term->stopping().stop_requested());
+  EXPECT_TRUE(fires(term->stopping()));
   term.reset();
   Candidate other(world.store(), "reports", {.id = "b"});
   EXPECT_TRUE(other.lead());
@@ -72,7 +72,7 @@ TEST(LeadershipTest, IsNotValidAnyMoreOnceTheTermIsLost) {
   world.pass(3s);
   EXPECT_FALSE(term->valid());
   EXPECT_FALSE(me.is_leader());
-  EXPECT_TRUE(term->stopping().stop_requested());
+  EXPECT_TRUE(fires(term->stopping()));
   EXPECT_EQ(me.role(), Role::draining) << "the work is late";
   term.reset();
   store->heal();
@@ -117,7 +117,7 @@ TEST(LeadershipTest, KeepsTheTermUntilItDiesAfterResign) {
   world.settle();
   me.resign();
   world.settle();
-  EXPECT_TRUE(work->stopping().stop_requested());
+  EXPECT_TRUE(fires(work->stopping()));
   EXPECT_EQ(me.role(), Role::draining);
   EXPECT_FALSE(me.leadership()) << "nothing new begins";
   const auto renewals = me.snapshot().counters.renewals;

@@ -2,14 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 
 #include <conclave/callbacks.hpp>
-#include <conclave/waits.hpp>
 
+#include "runtime/ready.hpp"
 #include "runtime/support.hpp"
 
 namespace conclave::rig {
 namespace {
+
+using runtime::Ready;
 
 TEST(StopTest, WaitsForTheWork) {
   World world;
@@ -144,6 +147,15 @@ TEST_F(HangingCallbackTest, AfterFalseNothingBegins) {
   EXPECT_EQ(told, "elected stopping lost stopped ");
 }
 
+TEST_F(HangingCallbackTest, OneThatGivesUpDoesNotSilenceAnotherThatWaits) {
+  auto waits = std::async(std::launch::async, [&] { return me.stop(); });
+  ASSERT_TRUE(await(events, EventKind::stopping)) << "it has asked";
+  for (int turn = 0; turn < 100; ++turn) EXPECT_FALSE(me.stop(1us));
+  go_on.set();
+  EXPECT_TRUE(waits.get());
+  EXPECT_EQ(told, "elected stopping lost stopped ");
+}
+
 TEST_F(HangingCallbackTest, AStartGoesOnWhereTheStoryBrokeOff) {
   EXPECT_FALSE(me.stop(0s));
   blocks = false;
@@ -176,7 +188,7 @@ TEST_F(HangingCallbackTest, NobodyCallsOnReadyUntilItSpeaksAgain) {
   const auto queue = me.subscribe();
   drain(*queue);
   Count calls;
-  queue->on_ready([&] { calls.add(); });
+  Ready::tell(*queue, [&] { calls.add(); });
   EXPECT_FALSE(me.stop(0s));
   drain(*queue);
   const int before = calls.value();
@@ -226,6 +238,50 @@ TEST_F(HangingCallbackTest, DestroyingTheCandidateDropsWhatWasHeldBack) {
   go_on.set();
 }
 
+// Several give up, in whatever order: the next start is told of all the same.
+TEST(StopTest, ThoseWhoGiveUpAtOnceLeaveNobodyMuted) {
+  World world;
+  const auto store = world.store();
+  for (int turn = 0; turn < 300; ++turn) {
+    Candidate me(store, "reports", {.cool_down = 1ms});
+    Count told;
+    Callbacks callbacks(me);
+    callbacks.on_stopped([&] { told.add(); });
+    me.start();
+    {
+      std::jthread one([&] { me.stop(0s); });
+      std::jthread two([&] { me.stop(0s); });
+    }
+    ASSERT_TRUE(me.stop()) << "turn " << turn;
+    ASSERT_EQ(told.value(), 1) << "turn " << turn;
+    me.start();
+    ASSERT_TRUE(me.stop()) << "turn " << turn;
+    ASSERT_EQ(told.value(), 2) << "turn " << turn;
+  }
+}
+
+// The patience with a store is not the patience with callbacks: those have the time of the work.
+TEST(StopTest, WaitsForASlowCallbackLongerThanForAStore) {
+  World world;
+  Candidate me(world.store(), "reports");
+  Signal elected;
+  Signal inside;
+  Signal go_on;
+  Callbacks callbacks(me);
+  callbacks.on_elected([&](const Leadership&) { elected.set(); });
+  callbacks.on_lost([&](Term, LossReason) {
+    inside.set();
+    EXPECT_TRUE(go_on.wait());
+  });
+  me.start();
+  ASSERT_TRUE(elected.wait());
+  auto stopped = std::async(std::launch::async, [&] { return me.stop(); });
+  ASSERT_TRUE(inside.wait());
+  EXPECT_EQ(stopped.wait_for(2100ms), std::future_status::timeout) << "a store has two seconds";
+  go_on.set();
+  EXPECT_TRUE(stopped.get());
+}
+
 // Whoever stops waits for the run it has seen, not for the next one.
 TEST(StopTest, DoesNotWaitForARunThatBeganAfterIt) {
   World world;
@@ -257,7 +313,7 @@ TEST(StopTest, NothingIsCalledAfterItHasReturned) {
         .on_stopped(call);
     Count ready;
     const auto queue = me.subscribe();
-    queue->on_ready([&] { call(); });
+    Ready::tell(*queue, [&] { call(); });
     me.start();
     ASSERT_TRUE(elected.wait());
     drain(*queue);

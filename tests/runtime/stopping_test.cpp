@@ -1,6 +1,12 @@
 // When the stop token of a term fires, and where.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <deque>
+
+#include <conclave/callbacks.hpp>
+#include <conclave/waits.hpp>
+
 #include "runtime/support.hpp"
 
 namespace conclave::rig {
@@ -20,13 +26,15 @@ class StoppingTest : public ::testing::Test {
     EXPECT_FALSE(work->stopping().stop_requested());
   }
 
-  // Why it was told to stop; the token has fired by then.
+  // Why it was told to stop; the token has fired by then, or will without anybody's help.
   std::optional<LossReason> reason() {
     world.settle();
-    if (!work->stopping().stop_requested()) return std::nullopt;
     for (const Event& event : drain(*events)) {
-      if (event.kind == EventKind::stopping) return event.reason;
+      if (event.kind != EventKind::stopping) continue;
+      EXPECT_TRUE(fires(work->stopping()));
+      return event.reason;
     }
+    EXPECT_FALSE(work->stopping().stop_requested());
     return std::nullopt;
   }
 
@@ -87,7 +95,7 @@ TEST_F(StoppingTest, StaysFiredWhenTheStoreComesBack) {
   lead();
   store->partition();
   world.pass(2s);
-  ASSERT_TRUE(work->stopping().stop_requested());
+  ASSERT_TRUE(fires(work->stopping()));
   store->heal();
   world.pass(10s);
   EXPECT_TRUE(work->stopping().stop_requested());
@@ -111,22 +119,93 @@ TEST_F(StoppingTest, ALostReplyDoesNotFireIt) {
   EXPECT_EQ(me->snapshot().counters.terms, 1U);
 }
 
-TEST_F(StoppingTest, ItsCallbacksRunOnTheExecutorAndNotInTheCallThatCausesThem) {
+TEST_F(StoppingTest, ItsCallbacksRunNeitherOnTheLoopNorOnTheExecutor) {
   lead();
-  bool called = false;
-  const std::stop_callback callback(work->stopping(), [&] { called = true; });
+  std::thread::id where;
+  Signal called;
+  const std::stop_callback callback(work->stopping(), [&] {
+    where = std::this_thread::get_id();
+    called.set();
+  });
   me->resign();
   world.loop.run_ready();
-  EXPECT_FALSE(called) << "not on the loop";
-  world.desk->run_ready();
-  EXPECT_TRUE(called);
+  EXPECT_TRUE(called.wait()) << "nobody has to run the executor for it";
+  EXPECT_NE(where, std::this_thread::get_id()) << "here run the loop and the executor";
+}
+
+// More candidates than the pool has threads, and each one's callback waits for its token.
+TEST(StopTokenTest, FiresWhileThePoolIsFull) {
+  constexpr int many = 40;
+  World world;
+  const auto store = world.store(30s);
+  std::deque<Candidate> candidates;
+  std::deque<Callbacks> callbacks;
+  Count inside;
+  Count told;
+  for (int i = 0; i < many; ++i) {
+    auto& me = candidates.emplace_back(store, "reports-" + std::to_string(i));
+    callbacks.emplace_back(me).on_elected([&](const Leadership& term) {
+      inside.add();
+      EXPECT_TRUE(fires(term.stopping()));
+      told.add();
+    });
+    me.start();
+    ASSERT_TRUE(wait_until_leader(me, hang_guard));
+  }
+  ASSERT_TRUE(inside.reach(32)) << "the pool is full";
+  for (auto& me : candidates) me.request_stop();
+  EXPECT_TRUE(told.reach(32));
+  for (auto& me : candidates) EXPECT_TRUE(me.stop());
+  EXPECT_EQ(told.value(), inside.value());
+}
+
+TEST(StopTokenTest, FiresWhileTheExecutorInTheOptionsIsBusy) {
+  World world;
+  const Host host;
+  Candidate me(world.store(), "reports", {.executor = host.executor});
+  Signal told;
+  Callbacks callbacks(me);
+  callbacks.on_elected([&](const Leadership& term) {
+    me.request_stop();
+    EXPECT_TRUE(fires(term.stopping()));
+    told.set();
+  });
+  me.start();
+  EXPECT_TRUE(told.wait());
+  EXPECT_TRUE(me.stop());
+}
+
+// The callbacks of many tokens block, each until the last one has been called.
+TEST(StopTokenTest, FiresWhileCallbacksOfOtherTokensBlock) {
+  constexpr int many = 40;
+  World world;
+  const auto store = world.store();
+  std::deque<Candidate> candidates;
+  std::deque<Leadership> work;
+  std::deque<std::stop_callback<std::function<void()>>> callbacks;
+  Count called;
+  for (int i = 0; i < many; ++i) {
+    auto& me = candidates.emplace_back(store, "reports-" + std::to_string(i));
+    me.start();
+    ASSERT_TRUE(wait_until_leader(me, hang_guard));
+    auto term = me.leadership();
+    ASSERT_TRUE(term);
+    callbacks.emplace_back(term->stopping(), [&] {
+      called.add();
+      EXPECT_TRUE(called.reach(many));
+    });
+    work.push_back(*std::move(term));
+  }
+  for (auto& me : candidates) me.resign();
+  EXPECT_TRUE(called.reach(many));
+  callbacks.clear();
+  work.clear();
 }
 
 // A stop() that has returned true leaves nothing behind that would still call.
 TEST_F(StoppingTest, StopWaitsForTheCallbacksOfTheToken) {
-  const Host host;
   World real;
-  Candidate candidate(real.store(), "reports", {.executor = host.executor});
+  Candidate candidate(real.store(), "reports");
   auto& news = candidate.events();
   candidate.start();
   ASSERT_TRUE(await(news, EventKind::elected));
@@ -137,15 +216,12 @@ TEST_F(StoppingTest, StopWaitsForTheCallbacksOfTheToken) {
     token = held->stopping();
   }
   Signal go_on;
-  Signal blocked;
-  host.executor->post([&] {
-    blocked.set();
-    EXPECT_TRUE(go_on.wait());
-  });
-  ASSERT_TRUE(blocked.wait());
   std::atomic<bool> returned{false};
   std::atomic<bool> late{false};
-  const std::stop_callback callback(token, [&] { late = returned.load(); });
+  const std::stop_callback callback(token, [&] {
+    EXPECT_TRUE(go_on.wait());
+    late = returned.load();
+  });
   std::jthread stopper([&] {
     EXPECT_TRUE(candidate.stop());
     returned = true;

@@ -57,6 +57,12 @@ bool Signal::wait() const {
   return changed_.wait_for(lock, hang_guard, [this] { return set_; });
 }
 
+bool fires(const std::stop_token& token) {
+  Signal fired;
+  const std::stop_callback callback(token, [&] { fired.set(); });
+  return fired.wait();
+}
+
 void Count::add() {
   const std::scoped_lock lock(mutex_);
   value_ += 1;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,6 +54,9 @@ class Signal {
   mutable std::condition_variable changed_;
   bool set_ = false;
 };
+
+// Waits for a token, which fires on a thread of its own. False: it hangs.
+[[nodiscard]] bool fires(const std::stop_token& token);
 
 // A value that grows, and who waits until it has.
 class Count {
