@@ -78,7 +78,8 @@ class CONCLAVE_API Candidate {
 
   // Campaigns, and waits for the next term. Empty when stopped: by the token, by request_stop(), or
   // because the election was ended. A stop during a term, or after it by another thread, is told to
-  // the call that follows.
+  // the call that follows. The token that it was given also ends the term that it gave: stopping()
+  // fires, and the place is handed over when the Leadership dies.
   // Campaigns only while it is called. Throws InvalidState after start(), or while another call
   // waits.
   [[nodiscard]] std::optional<Leadership> lead(const std::stop_token& stop = {});

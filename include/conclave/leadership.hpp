@@ -49,6 +49,7 @@ class CONCLAVE_API Leadership {
   std::shared_ptr<runtime::Engine> engine_;
   Term term_;
   std::stop_token stopping_;
+  std::shared_ptr<void> hand_over_;  // when the token of lead() fires
 };
 
 }  // namespace conclave

@@ -4,9 +4,10 @@
 //     while (!term.stopping().stop_requested()) write_one_report(term.term());
 //   });
 //
-// The work begins anew with every term. It should return soon after stopping() fires; when it
-// returns before, the term is released and another candidate goes first. What it throws is reported
-// as an error event, the term is released at once, and the candidate goes on.
+// The work begins anew with every term. It should return soon after stopping() fires, which it also
+// does when the token of run() has fired; when it returns before, the term is released and another
+// candidate goes first. What it throws is reported as an error event, the term is released at once,
+// and the candidate goes on.
 #pragma once
 
 #include <functional>

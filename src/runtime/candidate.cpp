@@ -70,7 +70,9 @@ std::optional<Leadership> Candidate::lead(const std::stop_token& stop) {
       [&promise](std::optional<Leadership> next) { promise.set_value(std::move(next)); });
   // Whoever takes the waiter out calls it, exactly once.
   const std::stop_callback cancel(stop, [this, waiter] { engine_->forget(waiter); });
-  return term.get();
+  std::optional<Leadership> given = term.get();
+  Engine::end_with(given, stop);
+  return given;
 }
 
 void Candidate::lead(const std::stop_token& stop,
@@ -81,11 +83,12 @@ void Candidate::lead(const std::stop_token& stop,
   const std::shared_ptr<Engine> engine = engine_;
   const std::stop_token token = stop;  // NOLINT(performance-unnecessary-copy-initialization)
   auto cancel = std::make_shared<Cancel>();
-  auto answer = [weak = std::weak_ptr(engine), strand = engine->strand(), cancel,
+  auto answer = [weak = std::weak_ptr(engine), strand = engine->strand(), cancel, token,
                  done = std::move(done)](std::optional<Leadership> term) {
     auto next = std::make_shared<std::optional<Leadership>>(std::move(term));
-    strand->post([weak, cancel, next, done] {
+    strand->post([weak, cancel, token, next, done] {
       cancel->end();
+      Engine::end_with(*next, token);
       Engine::call(weak, "the callback of lead()", [&] { done(std::move(*next)); });
     });
   };

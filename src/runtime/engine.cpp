@@ -259,6 +259,19 @@ std::optional<Leadership> Engine::leadership() {
   return Leadership(shared_from_this(), term, work->stop.get_token());
 }
 
+void Engine::end_with(std::optional<Leadership>& term, const std::stop_token& stop) {
+  if (!term || !stop.stop_possible()) return;
+  std::function<void()> ask = [weak = std::weak_ptr(term->engine_), of = term->term_] {
+    const auto engine = weak.lock();
+    if (!engine || engine->in_forked_child()) return;
+    engine->driver_->post([engine, of] {
+      if (engine->machine_.status().term == of) engine->feed(core::ResignAsked{});
+    });
+  };
+  using HandOver = std::stop_callback<std::function<void()>>;
+  term->hand_over_ = std::make_shared<HandOver>(stop, std::move(ask));
+}
+
 void Engine::work_ended(Term term) noexcept {
   if (in_forked_child()) return;
   {

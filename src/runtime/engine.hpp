@@ -72,6 +72,8 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] const std::string& election() const noexcept { return election_; }
   [[nodiscard]] std::optional<Leadership> leadership();
   void work_ended(Term term) noexcept;  // a Leadership has died
+  // That token also ends the term, if there is one.
+  static void end_with(std::optional<Leadership>& term, const std::stop_token& stop);
   [[nodiscard]] EventQueue& events();
   [[nodiscard]] std::shared_ptr<EventQueue> subscribe(std::size_t capacity);
   [[nodiscard]] std::shared_ptr<Strand> strand();

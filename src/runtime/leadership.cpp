@@ -14,6 +14,7 @@ Leadership& Leadership::operator=(Leadership&& other) noexcept {
   engine_ = std::move(other.engine_);
   term_ = other.term_;
   stopping_ = std::move(other.stopping_);
+  hand_over_ = std::move(other.hand_over_);
   return *this;
 }
 
@@ -21,7 +22,9 @@ Leadership::~Leadership() {
   if (!engine_) return;
   if (engine_->in_forked_child()) {
     net::leave_alone(std::move(engine_));
+    net::leave_alone(std::move(hand_over_));
   } else {
+    hand_over_.reset();
     engine_->work_ended(term_);
   }
 }

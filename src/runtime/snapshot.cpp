@@ -1,5 +1,7 @@
 #include <conclave/snapshot.hpp>
 
+#include <algorithm>
+
 #include "runtime/json.hpp"
 
 namespace conclave {
@@ -38,7 +40,9 @@ std::string to_json(const Snapshot& snapshot) {
   runtime::JsonObject failures;
   for (std::size_t code = 0; code < error_code_count; ++code) {
     if (counters.failures[code] != 0) {
-      failures.add(to_string(static_cast<ErrorCode>(code)), counters.failures[code]);
+      std::string name(to_string(static_cast<ErrorCode>(code)));
+      std::replace(name.begin(), name.end(), ' ', '_');  // as programs have it
+      failures.add(name, counters.failures[code]);
     }
   }
   json.raw("failures", failures.text());

@@ -38,7 +38,7 @@ TEST(JsonTest, IsOneLineWithEverythingInIt) {
             R"("term":18446744073709551615,"lease_remaining":1.500000,"jeopardy":false,"place":0,)"
             R"("leader":"host-1","leader_term":7,"leader_age":0.000125,"last_contact":0.000250,)"
             R"("terms":3,"transitions":5,"renewals":1000,"late_renewals":0,"drain_overruns":0,)"
-            R"("callback_overruns":0,"leaderless":2.000000,"failures":{"timed out":4}})");
+            R"("callback_overruns":0,"leaderless":2.000000,"failures":{"timed_out":4}})");
 }
 
 TEST(JsonTest, SaysNullWhereNothingIsKnown) {

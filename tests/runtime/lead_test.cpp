@@ -103,16 +103,51 @@ TEST(LeadTest, ByCallbackIsEmptyWhenTheTokenFires) {
   EXPECT_TRUE(done.wait());
 }
 
-TEST(LeadTest, ATokenThatFiresAfterwardsLeavesTheTermAlone) {
+TEST(LeadTest, ATokenThatFiresAfterwardsAsksForTheEndOfTheTerm) {
+  World world;
+  Candidate me(world.store(), "reports");
+  Candidate other(world.store(), "reports", {.id = "other"});
+  std::stop_source stop;
+  auto term = me.lead(stop.get_token());
+  ASSERT_TRUE(term);
+  Signal stopping;
+  const std::stop_callback told(term->stopping(), [&] { stopping.set(); });
+  stop.request_stop();
+  EXPECT_TRUE(stopping.wait());
+  EXPECT_TRUE(term->valid()) << "until the work has ended";
+  term.reset();
+  EXPECT_TRUE(other.lead());
+  EXPECT_FALSE(me.lead(stop.get_token()));
+}
+
+TEST(LeadTest, ByCallbackATokenEndsTheTermToo) {
   World world;
   Candidate me(world.store(), "reports");
   std::stop_source stop;
-  const auto term = me.lead(stop.get_token());
+  Signal stopping;
+  me.lead(stop.get_token(), [&](std::optional<Leadership> term) {
+    const std::stop_callback told(term->stopping(), [&] { stopping.set(); });
+    stop.request_stop();
+    EXPECT_TRUE(stopping.wait());
+  });
+  EXPECT_TRUE(stopping.wait());
+}
+
+TEST(LeadTest, ATokenOfATermThatIsOverDoesNotEndTheNextOne) {
+  World world;
+  Candidate me(world.store(), "reports", {.cool_down = 1ms});
+  std::stop_source first;
+  auto term = me.lead(first.get_token());
   ASSERT_TRUE(term);
-  stop.request_stop();
-  EXPECT_TRUE(term->valid());
-  EXPECT_FALSE(term->stopping().stop_requested());
-  EXPECT_EQ(me.role(), Role::leader);
+  auto moved = std::move(*term);
+  term.reset();
+  EXPECT_TRUE(moved.valid());
+  { const Leadership gone = std::move(moved); }
+  const auto next = me.lead();
+  ASSERT_TRUE(next);
+  first.request_stop();
+  EXPECT_TRUE(inspect(*world.store(), "reports")) << "whatever was on its way has happened";
+  EXPECT_FALSE(next->stopping().stop_requested());
 }
 
 TEST(LeadTest, TwoAtOnceAreAnInvalidState) {

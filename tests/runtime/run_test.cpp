@@ -93,6 +93,23 @@ TEST(RunTest, T16WorkThatThrowsIsReportedFreesThePlaceAndGoesOn) {
   EXPECT_EQ(terms, 2);
 }
 
+// The work need not know the token of run().
+TEST(RunTest, ATokenThatFiresWhileItWorksFiresStopping) {
+  World world;
+  Candidate me(world.store(), "reports");
+  Signal leads;
+  std::jthread runner([&](const std::stop_token& stop) {
+    run(me, stop, [&](const Leadership& term) {
+      leads.set();
+      wait_until_stopping(term);
+    });
+  });
+  ASSERT_TRUE(leads.wait());
+  runner.request_stop();
+  runner.join();
+  EXPECT_FALSE(me.is_leader());
+}
+
 TEST(RunTest, T16CancelledWhileLeadingReleasesThePlace) {
   World world;
   Candidate me(world.store(), "reports", {.id = "a"});
