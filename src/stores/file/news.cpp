@@ -1,8 +1,7 @@
 #include "stores/file/news.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
+#include <thread>
 
 #include <conclave/names.hpp>
 
@@ -146,7 +145,7 @@ void News::chase(const std::string& election, View& view) {
   for (int tries = 0; tries < quick_looks; ++tries) {
     if (!refresh(election, view)) return;
     if (seats_.find(election) != nullptr) break;  // our own is not about to go
-    ::sched_yield();
+    std::this_thread::yield();
   }
   look_in(first_pause, election, view.chase);
 }
