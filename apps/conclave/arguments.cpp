@@ -200,9 +200,10 @@ Command command_from(Given& given) {
   if (given.verb == "remove") return election_verb_from<RemoveArguments>(values);
   if (given.verb == "doctor") return DoctorArguments{store_from(values), values.flag("json")};
   if (given.verb == "bench") {
-    return BenchArguments{operand_from(given, verb("bench").operands), store_from(values),
-                          values.number("rounds", 50), values.number("candidates", 3),
-                          values.flag("json")};
+    const std::string what = operand_from(given, verb("bench").operands);
+    const bool is_scale = what == "scale";
+    return BenchArguments{what, store_from(values), values.number("rounds", is_scale ? 10 : 50),
+                          values.number("candidates", is_scale ? 1000 : 3), values.flag("json")};
   }
   if (given.verb == "demo") return DemoArguments{values.number("rounds", 9), values.flag("keep")};
   if (given.verb == "completion") {

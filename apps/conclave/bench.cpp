@@ -1,4 +1,6 @@
 // Measures elections and hand-overs, beside a minimal client of the same store in the same run.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include <conclave/admin.hpp>
@@ -18,7 +20,7 @@ double round_trip_us(const StoreArguments& arguments) {
   std::vector<double> samples;
   for (int i = 0; i < 101; ++i) {
     const Instant asked = boot_now();
-    if (const auto answer = inspect(*store, "conclave-bench"); !answer) {
+    if (const auto answer = inspect(*store, bench_election()); !answer) {
       throw std::runtime_error(answer.error().message);
     }
     samples.push_back(std::chrono::duration<double, std::micro>(boot_now() - asked).count());
@@ -35,7 +37,18 @@ Figures measure(const BenchArguments& arguments) {
   return bench_scale(arguments);
 }
 
+// Nothing is left behind.
+void purge(const BenchArguments& arguments) {
+  const auto store = open(arguments.store.url, arguments.store.options);
+  static_cast<void>(remove(*store, bench_election(), Remains::nothing));
+  for (int i = 0; arguments.what == "scale" && i < arguments.candidates; ++i) {
+    static_cast<void>(remove(*store, bench_election() + "-" + std::to_string(i), Remains::nothing));
+  }
+}
+
 }  // namespace
+
+std::string bench_election() { return "conclave-bench-" + std::to_string(::getpid()); }
 
 int bench(const BenchArguments& arguments) {
   const bool processes = arguments.what == "handoff" || arguments.what == "crash";
@@ -46,7 +59,9 @@ int bench(const BenchArguments& arguments) {
     return wrong_usage;
   }
   const double rtt_us = round_trip_us(arguments.store);
-  return print_figures(arguments, measure(arguments), rtt_us);
+  const Figures figures = measure(arguments);
+  purge(arguments);
+  return print_figures(arguments, figures, rtt_us);
 }
 
 }  // namespace conclave::app

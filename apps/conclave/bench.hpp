@@ -20,6 +20,9 @@ struct Figures {
 [[nodiscard]] int print_figures(const BenchArguments& arguments, const Figures& figures,
                                 double rtt_us);
 
+// Of its own, so that two benchmarks at once do not disturb each other.
+[[nodiscard]] std::string bench_election();
+
 // On a terminal, while it takes time.
 class Progress {
  public:

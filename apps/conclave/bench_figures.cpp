@@ -29,7 +29,7 @@ int print_figures(const BenchArguments& arguments, const Figures& figures, doubl
   nlohmann::ordered_json line;
   line["bench"] = arguments.what;
   line["store"] = public_url(arguments.store.url);
-  line["rounds"] = figures.ours_us.size();
+  line["rounds"] = arguments.rounds;
   line["p50_us"] = rounded(p50);
   line["p99_us"] = rounded(percentile(figures.ours_us, 0.99));
   line["max_us"] = rounded(percentile(figures.ours_us, 1));

@@ -22,7 +22,7 @@ class Fleet {
  public:
   explicit Fleet(const BenchArguments& arguments)
       : patience_(20s + 5 * arguments.store.options.lease.value_or(3s)),
-        crowd_(arguments.store, "conclave-bench") {
+        crowd_(arguments.store, bench_election()) {
     for (int i = 1; i <= std::max(arguments.candidates, 2); ++i) {
       crowd_.add("candidate-" + std::to_string(i));
     }

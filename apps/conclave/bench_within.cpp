@@ -24,7 +24,7 @@ double micros(Duration duration) {
 
 // From just before start() to the instant of the election.
 Duration first_election(const std::shared_ptr<Store>& store) {
-  Candidate candidate(store, "conclave-bench");
+  Candidate candidate(store, bench_election());
   const auto events = candidate.subscribe();
   const Instant begun = boot_now();
   candidate.start();
@@ -78,12 +78,12 @@ Figures bench_first(const BenchArguments& arguments) {
 Figures bench_check(const BenchArguments& arguments) {
   Figures figures;
   const auto store = open(arguments.store.url, arguments.store.options);
-  Candidate candidate(store, "conclave-bench");
+  Candidate candidate(store, bench_election());
   candidate.start();
   if (!wait_until_leader(candidate, 30s)) {
     throw std::runtime_error("was not elected: does somebody else take part in conclave-bench?");
   }
-  Candidate follower(store, "conclave-bench");
+  Candidate follower(store, bench_election());
   bool leads = true;
   std::vector<double> as_follower;
   Progress progress(arguments.rounds);
@@ -107,7 +107,7 @@ Figures bench_scale(const BenchArguments& arguments) {
   std::deque<Candidate> candidates;
   for (int i = 0; i < arguments.candidates; ++i) {
     const Instant begun = boot_now();
-    candidates.emplace_back(store, "conclave-bench-" + std::to_string(i));
+    candidates.emplace_back(store, bench_election() + "-" + std::to_string(i));
     candidates.back().start();
     figures.ours_us.push_back(micros(boot_now() - begun));
   }

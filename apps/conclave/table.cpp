@@ -24,8 +24,8 @@ constexpr OptionSpec all_options[] = {
     {"on-lost", "WHAT", "wait", "When leadership is lost: wait to be elected again, or exit."},
     {"timeout", "TIME", "none", "Give up when not elected within that time."},
     {"purge", "", "", "Forget the last term, too: what was fenced with it then accepts old terms."},
-    {"rounds", "N", "50", "How often to measure."},
-    {"candidates", "N", "3", "How many candidates take part."},
+    {"rounds", "N", "50, scale 10", "How often to measure; for scale, for how many seconds."},
+    {"candidates", "N", "3, scale 1000", "How many candidates take part."},
     {"keep", "", "", "Leave the demonstration's folder behind, to look at."},
 };
 
