@@ -277,7 +277,9 @@ Result<std::variant<Command, Help>> parse(int argc, const char* const* argv,
   } catch (const CLI::ExtrasError&) {
     return unknown_word(app);
   } catch (const CLI::ParseError& wrong) {
-    return invalid_argument(std::string(wrong.what()) + "; " + helper(app) +
+    // What follows may be a value, and a value may be a password.
+    const std::string words = wrong.what();
+    return invalid_argument(words.substr(0, words.find(" = ")) + "; " + helper(app) +
                             " lists what there is");
   }
   if (given.verb.empty()) {

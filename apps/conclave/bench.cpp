@@ -1,4 +1,5 @@
 // Measures elections and hand-overs, beside a minimal client of the same store in the same run.
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,12 +30,12 @@ double round_trip_us(const StoreArguments& arguments) {
   return samples[50];
 }
 
-Figures measure(const BenchArguments& arguments) {
-  if (arguments.what == "first") return bench_first(arguments);
-  if (arguments.what == "handoff") return bench_hand_over(arguments);
-  if (arguments.what == "crash") return bench_crash(arguments);
-  if (arguments.what == "check") return bench_check(arguments);
-  return bench_scale(arguments);
+Figures measure(const BenchArguments& arguments, const Signals& signals) {
+  if (arguments.what == "first") return bench_first(arguments, signals);
+  if (arguments.what == "handoff") return bench_hand_over(arguments, signals);
+  if (arguments.what == "crash") return bench_crash(arguments, signals);
+  if (arguments.what == "check") return bench_check(arguments, signals);
+  return bench_scale(arguments, signals);
 }
 
 // Nothing is left behind.
@@ -58,10 +59,17 @@ int bench(const BenchArguments& arguments) {
         "processes: use another store, such as file:");
     return wrong_usage;
   }
+  const Signals signals{SIGINT, SIGTERM, SIGHUP};
   const double rtt_us = round_trip_us(arguments.store);
-  const Figures figures = measure(arguments);
-  purge(arguments);
-  return print_figures(arguments, figures, rtt_us);
+  try {
+    const Figures figures = measure(arguments, signals);
+    purge(arguments);
+    return print_figures(arguments, figures, rtt_us);
+  } catch (const Interrupted& interrupted) {
+    purge(arguments);
+    complain("interrupted: ended all candidates");
+    return by_signal + interrupted.signal;
+  }
 }
 
 }  // namespace conclave::app

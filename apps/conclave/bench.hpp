@@ -1,18 +1,21 @@
 // What the benchmarks share: samples, percentiles, progress, and how results are printed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/conclave/arguments.hpp"
+#include "apps/conclave/signals.hpp"
 
 namespace conclave::app {
 
 struct Figures {
   std::vector<double> ours_us{};
   std::vector<double> raw_us{};                          // the same without the library
+  std::vector<double> bare_us{};                         // and without waiting for the disk
   std::vector<std::pair<std::string, double>> extras{};  // what only this benchmark has
 };
 
@@ -23,17 +26,26 @@ struct Figures {
 // Of its own, so that two benchmarks at once do not disturb each other.
 [[nodiscard]] std::string bench_election();
 
+// Somebody does not want to wait for the end.
+struct Interrupted {
+  int signal = 0;
+};
+
+// Throws Interrupted when one has come.
+void heed(const Signals& signals);
+
 // On a terminal, while it takes time.
 class Progress {
  public:
-  explicit Progress(int total);
+  Progress(int total, const Signals& signals);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void step();
+  void step();  // heeds signals
 
  private:
   const int total_;
+  const Signals& signals_;
   const bool shown_;
   int done_ = 0;
 };
@@ -47,13 +59,22 @@ class RawClient {
   [[nodiscard]] virtual double first_us() = 0;
 };
 
-// None where there is no such client for the store's scheme.
-[[nodiscard]] std::unique_ptr<RawClient> make_raw_client(const std::string& url);
+struct RawClients {
+  std::unique_ptr<RawClient> raw;   // keeps what the store promises to keep
+  std::unique_ptr<RawClient> bare;  // where that makes a difference: loses it in a power failure
+};
 
-[[nodiscard]] Figures bench_first(const BenchArguments& arguments);
-[[nodiscard]] Figures bench_hand_over(const BenchArguments& arguments);
-[[nodiscard]] Figures bench_crash(const BenchArguments& arguments);
-[[nodiscard]] Figures bench_check(const BenchArguments& arguments);
-[[nodiscard]] Figures bench_scale(const BenchArguments& arguments);
+// None where there is no such client for the store's scheme.
+[[nodiscard]] RawClients make_raw_clients(const std::string& url);
+
+// One round of each, into the figures.
+void measure_raw(const RawClients& clients, const std::function<double(RawClient&)>& act,
+                 Figures& figures);
+
+[[nodiscard]] Figures bench_first(const BenchArguments& arguments, const Signals& signals);
+[[nodiscard]] Figures bench_hand_over(const BenchArguments& arguments, const Signals& signals);
+[[nodiscard]] Figures bench_crash(const BenchArguments& arguments, const Signals& signals);
+[[nodiscard]] Figures bench_check(const BenchArguments& arguments, const Signals& signals);
+[[nodiscard]] Figures bench_scale(const BenchArguments& arguments, const Signals& signals);
 
 }  // namespace conclave::app

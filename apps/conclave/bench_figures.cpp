@@ -21,6 +21,12 @@ double percentile(std::vector<double> samples, double part) {
 
 double rounded(double value) { return std::round(value * 1000) / 1000; }
 
+// A count is written as one.
+nlohmann::ordered_json tidy(double value) {
+  if (value == std::floor(value)) return static_cast<std::int64_t>(value);
+  return rounded(value);
+}
+
 }  // namespace
 
 int print_figures(const BenchArguments& arguments, const Figures& figures, double rtt_us) {
@@ -39,24 +45,44 @@ int print_figures(const BenchArguments& arguments, const Figures& figures, doubl
     line["raw_p99_us"] = rounded(percentile(figures.raw_us, 0.99));
     line["ratio_p50"] = rounded(p50 / raw);
   }
-  for (const auto& [name, value] : figures.extras) line[name] = rounded(value);
-  if (arguments.json) return say(line.dump()) ? ok : failed;
-  for (const auto& [name, value] : line.items()) {
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-    std::string label = name;
-    label.resize(16, ' ');
-    if (!say(label + text)) return failed;
+  if (!figures.bare_us.empty()) {
+    const double bare = percentile(figures.bare_us, 0.5);
+    line["bare_p50_us"] = rounded(bare);
+    line["bare_ratio_p50"] = rounded(p50 / bare);
   }
-  return ok;
+  for (const auto& [name, value] : figures.extras) line[name] = tidy(value);
+  if (arguments.json) {
+    return say_all(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  std::string lines;
+  for (const auto& [name, value] : line.items()) {
+    std::string label = name;
+    label.resize(17, ' ');
+    lines += (lines.empty() ? "" : "\n") + label;
+    lines += value.is_string() ? printable(value.get<std::string>()) : value.dump();
+  }
+  return say_all(lines);
 }
 
-Progress::Progress(int total) : total_(total), shown_(is_terminal(STDERR_FILENO)) {}
+void measure_raw(const RawClients& clients, const std::function<double(RawClient&)>& act,
+                 Figures& figures) {
+  if (clients.raw) figures.raw_us.push_back(act(*clients.raw));
+  if (clients.bare) figures.bare_us.push_back(act(*clients.bare));
+}
+
+Progress::Progress(int total, const Signals& signals)
+    : total_(total), signals_(signals), shown_(is_terminal(STDERR_FILENO)) {}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
+void heed(const Signals& signals) {
+  if (const auto signal = signals.take()) throw Interrupted{*signal};
+}
+
 void Progress::step() {
+  heed(signals_);
   done_ += 1;
   if (!shown_) return;
   constexpr int width = 40;

@@ -20,8 +20,9 @@ double micros(Duration duration) {
 // A crowd of candidates of which one leads.
 class Fleet {
  public:
-  explicit Fleet(const BenchArguments& arguments)
-      : patience_(20s + 5 * arguments.store.options.lease.value_or(3s)),
+  Fleet(const BenchArguments& arguments, const Signals& signals)
+      : signals_(signals),
+        patience_(20s + 5 * arguments.store.options.lease.value_or(3s)),
         crowd_(arguments.store, bench_election()) {
     for (int i = 1; i <= std::max(arguments.candidates, 2); ++i) {
       crowd_.add("candidate-" + std::to_string(i));
@@ -60,7 +61,8 @@ class Fleet {
  private:
   // The next thing that somebody says, and what it tells of who follows whom.
   Said hear() {
-    auto said = crowd_.next(patience_);
+    auto said = crowd_.next(patience_, signals_.fd());
+    heed(signals_);
     if (!said) throw std::runtime_error("the candidates did not elect a leader in time");
     if (said->event == "elected") leader_ = said->candidate;
     if (said->event == "leader_changed") follows_[said->candidate] = said->leader;
@@ -80,21 +82,23 @@ class Fleet {
     while (!std::all_of(crowd_.all().begin(), crowd_.all().end(), sees_it)) hear();
   }
 
+  const Signals& signals_;
   const Duration patience_;
   Crowd crowd_;
   std::string leader_;
   std::map<std::string, std::string> follows_;
 };
 
-Figures measure(const BenchArguments& arguments, const std::function<Duration(Fleet&)>& ours,
+Figures measure(const BenchArguments& arguments, const Signals& signals,
+                const std::function<Duration(Fleet&)>& ours,
                 const std::function<double(RawClient&)>& raw) {
   Figures figures;
-  Fleet fleet(arguments);
-  const auto client = make_raw_client(arguments.store.url);
-  Progress progress(arguments.rounds);
+  Fleet fleet(arguments, signals);
+  const RawClients clients = make_raw_clients(arguments.store.url);
+  Progress progress(arguments.rounds, signals);
   for (int round = 0; round < arguments.rounds; ++round) {
     figures.ours_us.push_back(micros(ours(fleet)));
-    if (client) figures.raw_us.push_back(raw(*client));
+    measure_raw(clients, raw, figures);
     progress.step();
   }
   return figures;
@@ -102,15 +106,41 @@ Figures measure(const BenchArguments& arguments, const std::function<Duration(Fl
 
 }  // namespace
 
-Figures bench_hand_over(const BenchArguments& arguments) {
+// From the start of a candidate's campaign to its election; each is a process of its own.
+Figures bench_first(const BenchArguments& arguments, const Signals& signals) {
+  Figures figures;
+  const RawClients clients = make_raw_clients(arguments.store.url);
+  Progress progress(arguments.rounds, signals);
+  for (int round = 0; round < arguments.rounds; ++round) {
+    Crowd crowd(arguments.store, bench_election());
+    crowd.add("candidate");
+    std::optional<Instant> started;
+    while (const auto said = crowd.next(30s, signals.fd())) {
+      if (said->event == "started") started = said->at;
+      if (said->event == "elected" && started) {
+        figures.ours_us.push_back(micros(said->at - *started));
+        break;
+      }
+    }
+    if (figures.ours_us.size() != static_cast<std::size_t>(round) + 1) {
+      throw std::runtime_error("the candidate was not elected in time");
+    }
+    measure_raw(
+        clients, [](RawClient& client) { return client.first_us(); }, figures);
+    progress.step();
+  }
+  return figures;
+}
+
+Figures bench_hand_over(const BenchArguments& arguments, const Signals& signals) {
   return measure(
-      arguments, [](Fleet& fleet) { return fleet.resign(); },
+      arguments, signals, [](Fleet& fleet) { return fleet.resign(); },
       [](RawClient& client) { return client.hand_over_us(); });
 }
 
-Figures bench_crash(const BenchArguments& arguments) {
+Figures bench_crash(const BenchArguments& arguments, const Signals& signals) {
   return measure(
-      arguments, [](Fleet& fleet) { return fleet.kill(); },
+      arguments, signals, [](Fleet& fleet) { return fleet.kill(); },
       [](RawClient& client) { return client.crash_us(); });
 }
 

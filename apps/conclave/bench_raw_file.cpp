@@ -1,4 +1,5 @@
-// The file store's hand-over without the library: two processes, one lock, one synced write.
+// The file store's hand-over without the library: two processes, one lock, one write of the term.
+// With a sync for each term, which a minimal client needs to survive a power failure; or without.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,12 +23,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
+enum class Sync { no, yes };
+
 [[noreturn]] void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Takes the lock, waiting for it, and writes what a term needs to be safe from a power failure.
-int take(const std::string& path) {
+// Takes the lock, waiting for it, and writes the term.
+int take(const std::string& path, Sync sync) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) fail(path);
   struct flock lock {};
@@ -38,22 +41,21 @@ int take(const std::string& path) {
     if (errno != EINTR) fail(path);
   }
   static constexpr std::array<char, 8192> slot{};
-  if (::pwrite(descriptor, slot.data(), slot.size(), 0) < 0 || ::fdatasync(descriptor) != 0) {
-    fail(path);
-  }
+  if (::pwrite(descriptor, slot.data(), slot.size(), 0) < 0) fail(path);
+  if (sync == Sync::yes && ::fdatasync(descriptor) != 0) fail(path);
   return descriptor;
 }
 
 // A process that takes the lock, says when it has it, and lets go when it is told to.
 class RawHolder {
  public:
-  explicit RawHolder(const std::string& path) {
+  RawHolder(const std::string& path, Sync sync) {
     std::array<int, 2> said{};
     std::array<int, 2> told{};
     if (::pipe2(said.data(), O_CLOEXEC) != 0 || ::pipe2(told.data(), O_CLOEXEC) != 0) fail("pipe");
     pid_ = ::fork();
     if (pid_ < 0) fail("fork");
-    if (pid_ == 0) live(path, said[1], told[0]);
+    if (pid_ == 0) live(path, sync, said[1], told[0]);
     ::close(said[1]);
     ::close(told[0]);
     said_ = said[0];
@@ -78,9 +80,10 @@ class RawHolder {
   [[nodiscard]] int pid() const noexcept { return pid_; }
 
  private:
-  [[noreturn]] static void live(const std::string& path, int said, int told) {
+  // Whatever happens, it must not unwind the stack of its parent.
+  [[noreturn]] static void live(const std::string& path, Sync sync, int said, int told) noexcept {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int lock = take(path);
+    const int lock = take(path, sync);
     Instant now = boot_now();
     char word = 0;
     [[maybe_unused]] auto done = ::write(said, &now, sizeof now);
@@ -99,8 +102,8 @@ class RawHolder {
 
 class RawFile final : public RawClient {
  public:
-  explicit RawFile(const std::string& folder)
-      : path_(folder + "/conclave-bench-raw-" + std::to_string(::getpid())) {}
+  RawFile(const std::string& folder, Sync sync)
+      : path_(folder + "/conclave-bench-raw-" + std::to_string(::getpid())), sync_(sync) {}
   ~RawFile() override { ::unlink(path_.c_str()); }
   RawFile(const RawFile&) = delete;
   RawFile& operator=(const RawFile&) = delete;
@@ -122,7 +125,7 @@ class RawFile final : public RawClient {
 
   double first_us() override {
     const Instant begun = boot_now();
-    const int lock = take(path_);
+    const int lock = take(path_, sync_);
     const Instant taken = boot_now();
     ::close(lock);
     return std::chrono::duration<double, std::micro>(taken - begun).count();
@@ -131,25 +134,40 @@ class RawFile final : public RawClient {
  private:
   template <typename End>
   double between(End end) {
-    const RawHolder holder(path_);
+    const RawHolder holder(path_, sync_);
     static_cast<void>(holder.hear());
-    const RawHolder waiter(path_);
+    const RawHolder waiter(path_, sync_);
     std::this_thread::sleep_for(5ms);  // until it waits in the kernel; nobody can tell when
     const Instant begun = end(holder);
     return std::chrono::duration<double, std::micro>(waiter.hear() - begun).count();
   }
 
   const std::string path_;
+  const Sync sync_;
 };
+
+// "a%20b" is "a b".
+std::string unescaped(const std::string& text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned code = 0;
+    const bool escaped = text[at] == '%' && at + 2 < text.size() &&
+                         std::sscanf(text.c_str() + at + 1, "%2x", &code) == 1;
+    plain += escaped ? static_cast<char>(code) : text[at];
+    if (escaped) at += 2;
+  }
+  return plain;
+}
 
 }  // namespace
 
-std::unique_ptr<RawClient> make_raw_client(const std::string& url) {
-  if (!url.starts_with("file:")) return nullptr;
+RawClients make_raw_clients(const std::string& url) {
+  if (!url.starts_with("file:")) return {};
   std::string folder = url.substr(5, url.find('?') - 5);
-  if (folder.starts_with("//")) folder.erase(0, 2);
-  if (folder.empty()) folder = default_file_directory();
-  return std::make_unique<RawFile>(folder);
+  if (folder.starts_with("//")) folder.erase(0, folder.find('/', 2));
+  folder = folder.empty() ? default_file_directory() : unescaped(folder);
+  return {std::make_unique<RawFile>(folder, Sync::yes),
+          std::make_unique<RawFile>(folder, Sync::no)};
 }
 
 }  // namespace conclave::app

@@ -1,4 +1,4 @@
-// Benchmarks within one process: the first election, one look, many candidates.
+// Benchmarks within one process: one look, many candidates.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,19 +20,6 @@ using namespace std::chrono_literals;
 
 double micros(Duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
-}
-
-// From just before start() to the instant of the election.
-Duration first_election(const std::shared_ptr<Store>& store) {
-  Candidate candidate(store, bench_election());
-  const auto events = candidate.subscribe();
-  const Instant begun = boot_now();
-  candidate.start();
-  while (const auto event = events->wait_for(30s)) {
-    if (event->kind == EventKind::error) throw std::runtime_error(event->error->message);
-    if (event->kind == EventKind::elected) return event->at - begun;
-  }
-  throw std::runtime_error("was not elected: does somebody else take part in conclave-bench?");
 }
 
 double resident_bytes() {
@@ -61,32 +48,20 @@ double each_us(Look look) {
 
 }  // namespace
 
-Figures bench_first(const BenchArguments& arguments) {
-  Figures figures;
-  const auto store = open(arguments.store.url, arguments.store.options);
-  const auto client = make_raw_client(arguments.store.url);
-  Progress progress(arguments.rounds);
-  for (int round = 0; round < arguments.rounds; ++round) {
-    figures.ours_us.push_back(micros(first_election(store)));
-    if (client) figures.raw_us.push_back(client->first_us());
-    progress.step();
-  }
-  return figures;
-}
-
 // Ours to one reading of the clock.
-Figures bench_check(const BenchArguments& arguments) {
+Figures bench_check(const BenchArguments& arguments, const Signals& signals) {
   Figures figures;
   const auto store = open(arguments.store.url, arguments.store.options);
   Candidate candidate(store, bench_election());
   candidate.start();
   if (!wait_until_leader(candidate, 30s)) {
-    throw std::runtime_error("was not elected: does somebody else take part in conclave-bench?");
+    throw std::runtime_error("was not elected: does somebody else take part in " +
+                             bench_election() + "?");
   }
   Candidate follower(store, bench_election());
   bool leads = true;
   std::vector<double> as_follower;
-  Progress progress(arguments.rounds);
+  Progress progress(arguments.rounds, signals);
   for (int round = 0; round < arguments.rounds; ++round) {
     figures.ours_us.push_back(each_us([&] { leads = candidate.is_leader() && leads; }));
     figures.raw_us.push_back(each_us([] { static_cast<void>(boot_now()); }));
@@ -100,7 +75,7 @@ Figures bench_check(const BenchArguments& arguments) {
 }
 
 // Candidates of this process, each in an election of its own, for as many seconds as rounds.
-Figures bench_scale(const BenchArguments& arguments) {
+Figures bench_scale(const BenchArguments& arguments, const Signals& signals) {
   Figures figures;
   const auto store = open(arguments.store.url, arguments.store.options);
   const double before = resident_bytes();
@@ -116,7 +91,7 @@ Figures bench_scale(const BenchArguments& arguments) {
   }
   const double cpu = cpu_seconds();
   const Instant begun = boot_now();
-  Progress progress(arguments.rounds);
+  Progress progress(arguments.rounds, signals);
   for (int second = 0; second < arguments.rounds; ++second) {
     std::this_thread::sleep_for(1s);
     progress.step();

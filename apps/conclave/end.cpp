@@ -1,4 +1,6 @@
 // Ends an election, and removes what one left behind.
+#include <nlohmann/json.hpp>
+
 #include <conclave/admin.hpp>
 
 #include "apps/conclave/exit_codes.hpp"
@@ -8,30 +10,34 @@
 namespace conclave::app {
 namespace {
 
-int told(const Result<bool>& was_there, const std::string& election, const char* done) {
+int told(const Result<bool>& was_there, const ElectionArguments& arguments, const char* done) {
   if (!was_there) {
     complain(was_there.error().message);
     return failed;
   }
-  const std::string name = printable(election);
-  return say_all(name + ": " + (*was_there ? done : "there is no such election"));
+  if (arguments.json) {
+    const nlohmann::ordered_json line{{"election", arguments.election}, {"was_there", *was_there}};
+    return say_all(line.dump());
+  }
+  return say_all(printable(arguments.election) + ": " +
+                 (*was_there ? done : "there is no such election"));
 }
 
 }  // namespace
 
 int end(const EndArguments& arguments) {
   const auto store = open(arguments.store.url, arguments.store.options);
-  return told(conclave::end(*store, arguments.election), arguments.election,
+  return told(conclave::end(*store, arguments.election), arguments,
               "ended; its candidates have been told");
 }
 
 int remove(const RemoveArguments& arguments) {
   const auto store = open(arguments.store.url, arguments.store.options);
   if (arguments.purge) {
-    return told(conclave::remove(*store, arguments.election, Remains::nothing), arguments.election,
+    return told(conclave::remove(*store, arguments.election, Remains::nothing), arguments,
                 "purged; its terms may begin anew, so tell whatever is fenced by them");
   }
-  return told(conclave::remove(*store, arguments.election), arguments.election,
+  return told(conclave::remove(*store, arguments.election), arguments,
               "removed; its terms go on growing when it begins anew");
 }
 

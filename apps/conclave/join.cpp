@@ -1,12 +1,12 @@
 // Stands as a candidate and prints what happens.
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <array>
 
 #include "apps/conclave/event_lines.hpp"
 #include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/outbox.hpp"
 #include "apps/conclave/output.hpp"
 #include "apps/conclave/signals.hpp"
 #include "apps/conclave/verbs.hpp"
@@ -14,41 +14,92 @@
 namespace conclave::app {
 namespace {
 
-// Prints all events that are there. True when the last one was among them.
-bool print_events(const Candidate& candidate, EventQueue& events, bool json, bool& read) {
-  bool stopped = false;
-  while (const auto event = events.try_pop()) {
-    read = read && say(json ? json_line(*event, candidate.election(), candidate.id())
-                            : readable_line(*event));
-    stopped = stopped || event->kind == EventKind::stopped;
+constexpr int last_words_ms = 2000;
+
+class Join {
+ public:
+  explicit Join(const JoinArguments& arguments)
+      : json_(arguments.json),
+        candidate_(open(arguments.candidate.store.url, arguments.candidate.store.options),
+                   arguments.candidate.election, arguments.candidate.options),
+        events_(candidate_.subscribe(1024)) {}
+
+  int stand() {
+    candidate_.start();
+    while (!stopped_) {
+      take_events();
+      if (out_.closed()) candidate_.request_stop();
+      if (!stopped_) wait();
+    }
+    candidate_.stop();
+    out_.finish(last_words_ms);
+    if (!out_.closed()) return ok;
+    complain("the output was closed by its reader, or not read: left the election");
+    return failed;
   }
-  return stopped;
-}
+
+ private:
+  // What a slow reader has no room for waits in the queue, which drops what is old news.
+  void take_events() {
+    while (!out_.full()) {
+      const auto event = events_->try_pop();
+      if (!event) break;
+      tell_missed(event->at);
+      tell(*event);
+      stopped_ = stopped_ || event->kind == EventKind::stopped;
+    }
+  }
+
+  void tell(const Event& event) {
+    out_.add(json_ ? json_line(event, candidate_.election(), candidate_.id())
+                   : readable_line(event));
+  }
+
+  // A history with a gap must not look whole.
+  void tell_missed(Instant at) {
+    const std::uint64_t missed = events_->missed();
+    if (missed == missed_) return;
+    Event event;
+    event.kind = EventKind::error;
+    event.at = at;
+    event.error = Error{ErrorCode::unavailable,
+                        std::to_string(missed - missed_) +
+                            " events were dropped: whoever reads these lines is too slow",
+                        true, false};
+    missed_ = missed;
+    tell(event);
+  }
+
+  void wait() {
+    std::array<pollfd, 3> wanted{{{signals_.fd(), POLLIN, 0},
+                                  {out_.full() ? -1 : events_->fd(), POLLIN, 0},
+                                  {out_.fd(), out_.events(), 0}}};
+    ::poll(wanted.data(), wanted.size(), stops_ ? last_words_ms : -1);
+    out_.write(wanted[2].revents);
+    while (const auto signal = signals_.take()) {
+      if (*signal == SIGUSR1) {
+        candidate_.resign();
+      } else {
+        stops_ = true;
+        candidate_.request_stop();
+      }
+    }
+    // Nobody reads, and nobody shall wait for that.
+    if (stops_ && out_.full() && wanted[2].revents == 0) stopped_ = true;
+  }
+
+  const Signals signals_{SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+  const bool json_;
+  Candidate candidate_;
+  const std::shared_ptr<EventQueue> events_;
+  Outbox out_;
+  std::uint64_t missed_ = 0;
+  bool stops_ = false;
+  bool stopped_ = false;
+};
 
 }  // namespace
 
-int join(const JoinArguments& arguments) {
-  const Signals signals{SIGTERM, SIGINT, SIGHUP, SIGUSR1};
-  Candidate candidate(open(arguments.candidate.store.url, arguments.candidate.store.options),
-                      arguments.candidate.election, arguments.candidate.options);
-  const auto events = candidate.subscribe(4096);
-  candidate.start();
-  std::array<pollfd, 3> wanted{
-      {{signals.fd(), POLLIN, 0}, {events->fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
-  bool read = true;
-  while (!print_events(candidate, *events, arguments.json, read)) {
-    if (!read) candidate.request_stop();
-    if (!read) wanted[2].fd = -1;
-    ::poll(wanted.data(), wanted.size(), -1);
-    read = read && wanted[2].revents == 0;  // a reader that has gone is told without a word, too
-    while (const auto signal = signals.take()) {
-      *signal == SIGUSR1 ? candidate.resign() : candidate.request_stop();
-    }
-  }
-  candidate.stop();
-  if (read) return ok;
-  complain("the output was closed by its reader: left the election");
-  return failed;
-}
+int join(const JoinArguments& arguments) { return Join(arguments).stand(); }
 
 }  // namespace conclave::app

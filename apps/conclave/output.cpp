@@ -1,5 +1,6 @@
 #include "apps/conclave/output.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,6 +17,11 @@ bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const auto written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {  // somebody made it so, and reads
+      pollfd wanted{descriptor, POLLOUT, 0};
+      ::poll(&wanted, 1, -1);
+      continue;
+    }
     if (written <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -40,10 +46,16 @@ bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
 
 std::string printable(std::string_view text) {
   std::string result;
+  bool after_c2 = false;
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+    const auto byte = static_cast<unsigned char>(c);
+    // The second half of the control characters, as UTF-8 has them, begins with C2.
+    const bool is_high_control = after_c2 && byte < 0xa0;
+    if (is_high_control) result.pop_back();
+    after_c2 = byte == 0xc2;
+    if (byte < 0x20 || byte == 0x7f || is_high_control) {
       std::array<char, 8> code{};
-      std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned>(c));
+      std::snprintf(code.data(), code.size(), "\\x%02x", static_cast<unsigned>(byte));
       result += code.data();
     } else {
       result += c;

@@ -25,11 +25,13 @@ bool hide_in_authority(char* url) {
 
 bool hide_in_query(char* url) {
   constexpr std::string_view name = "password=";
-  char* const query = std::strchr(url, '?');
-  char* const found = query != nullptr ? std::strstr(query, name.data()) : nullptr;
-  if (found == nullptr) return false;
-  char* const value = found + name.size();
-  return hide(value, value + std::strcspn(value, "&#"));
+  bool hidden = false;
+  char* rest = std::strchr(url, '?');
+  while (rest != nullptr && (rest = std::strstr(rest, name.data())) != nullptr) {
+    rest += name.size();
+    hidden = hide(rest, rest + std::strcspn(rest, "&#")) || hidden;
+  }
+  return hidden;
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ constexpr OptionSpec all_options[] = {
     {"on-lost", "WHAT", "wait", "When leadership is lost: wait to be elected again, or exit."},
     {"timeout", "TIME", "none", "Give up when not elected within that time."},
     {"purge", "", "", "Forget the last term, too: what was fenced with it then accepts old terms."},
-    {"rounds", "N", "50, scale 10", "How often to measure; for scale, for how many seconds."},
+    {"rounds", "N", "bench 50, bench scale 10, demo 9",
+     "How often to measure; for scale, for how many seconds."},
     {"candidates", "N", "3, scale 1000", "How many candidates take part."},
     {"keep", "", "", "Leave the demonstration's folder behind, to look at."},
 };
@@ -72,13 +73,13 @@ const std::vector<VerbSpec>& all_verbs() {
       {"end",
        "End an election for all its candidates",
        "",
-       {"store", "election", "config"},
+       {"store", "election", "json", "config"},
        "Everybody who takes part is told, and nobody is elected any more until it is removed.",
        "conclave end --election reports"},
       {"remove",
        "Remove what an ended election left behind",
        "",
-       {"store", "election", "purge", "config"},
+       {"store", "election", "purge", "json", "config"},
        "Keeps the number of the last term, so that the terms go on growing when the election "
        "begins\n"
        "anew; --purge forgets that, too.",
@@ -94,14 +95,21 @@ const std::vector<VerbSpec>& all_verbs() {
        "Measure elections and hand-overs",
        "first|handoff|crash|check|scale",
        {"store", "lease", "rounds", "candidates", "json", "config"},
-       "Candidates are processes. Beside each figure stands the same by a minimal client of that\n"
-       "store without the library, measured in the same run.",
+       "first: from the start to the election. handoff: from the instant at which the old "
+       "leader's\n"
+       "is_leader() is false to the new one's election. crash: the same from kill -9 of the "
+       "leader.\n"
+       "check: one is_leader() against one reading of the clock. scale: many candidates in one "
+       "process.\n"
+       "For the first three, candidates are processes, and raw is the same by a minimal client of "
+       "the\n"
+       "store without the library, in the same run; bare is that without waiting for the disk.",
        "conclave bench handoff --store file: --rounds 100\n"
        "conclave bench crash --json"},
       {"demo",
        "Show three candidates, hand-overs and crashes, in ten seconds",
        "",
-       {"rounds", "keep"},
+       {"rounds", "keep", "config"},
        "Three candidates as processes on the file store, in a folder of its own that is removed at "
        "the end.",
        "conclave demo"},
@@ -115,7 +123,7 @@ const std::vector<VerbSpec>& all_verbs() {
       {"version",
        "Print the version and the stores of this build",
        "",
-       {"json"},
+       {"json", "config"},
        "",
        "conclave version"},
   };
@@ -134,7 +142,8 @@ constexpr ExitCodeSpec all_exit_codes[] = {
     {"125", "run: conclave itself failed, one of its processes was ended, or the election was"},
     {"126", "run: the command cannot be executed"},
     {"127", "run: the command was not found"},
-    {"128+N", "run: signal N ended the command, or the wait for it; demo: it was interrupted"},
+    {"128+N",
+     "run: signal N ended the command, or the wait for it; bench, demo: it was interrupted"},
     {"other", "run: the command's own"},
 };
 

@@ -10,6 +10,7 @@
 
 #include "apps/conclave/event_lines.hpp"
 #include "apps/conclave/exit_codes.hpp"
+#include "apps/conclave/outbox.hpp"
 #include "apps/conclave/output.hpp"
 #include "apps/conclave/signals.hpp"
 #include "apps/conclave/verbs.hpp"
@@ -18,6 +19,7 @@ namespace conclave::app {
 namespace {
 
 constexpr int refresh_ms = 250;
+constexpr int last_words_ms = 2000;
 constexpr std::size_t history_lines = 8;
 
 // Redraws itself in place. What is wider than the terminal is cut there, so that it stays as many
@@ -31,14 +33,14 @@ class View {
     if (history_.size() > history_lines) history_.pop_front();
   }
 
-  [[nodiscard]] bool draw(const Observer& observer) {
+  [[nodiscard]] std::string drawn(const Observer& observer) {
     std::string text;
     if (lines_ > 0) text += "\x1b[" + std::to_string(lines_) + "F";
     text += "\x1b[J\x1b[?7l" + printable(election_) + "\n" + state(observer) + "\n";
     for (const std::string& line : history_) text += line + "\n";
     lines_ = 2 + history_.size();
-    text.pop_back();  // say() ends the line
-    return say(text + "\x1b[?7h");
+    text.pop_back();  // whoever prints it ends the line
+    return text + "\x1b[?7h";
   }
 
  private:
@@ -68,24 +70,28 @@ int watch(const WatchArguments& arguments) {
   View view(arguments.election);
   std::array<pollfd, 3> wanted{
       {{signals.fd(), POLLIN, 0}, {events.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
-  bool read = true;
-  while (read) {
-    bool ended = false;
-    while (const auto event = events.try_pop()) {
+  Outbox out;
+  bool ended = false;
+  while (!out.closed() && !ended) {
+    while (!out.full()) {
+      const auto event = events.try_pop();
+      if (!event) break;
       ended = ended || event->kind == EventKind::stopped;
       view.note(*event);
-      if (!live) {
-        read = read && say(arguments.json ? json_line(*event, arguments.election, "")
-                                          : readable_line(*event));
-      }
+      if (live) continue;
+      out.add(arguments.json ? json_line(*event, arguments.election, "") : readable_line(*event));
     }
-    if (live) read = view.draw(observer);
-    if (ended) return ok;
+    if (live && out.empty()) out.add(view.drawn(observer));
+    if (ended) break;
+    wanted[1].fd = out.full() ? -1 : events.fd();
+    wanted[2] = {out.fd(), out.events(), 0};
     ::poll(wanted.data(), wanted.size(), live ? refresh_ms : -1);
-    if (signals.take()) return ok;
-    read = read && wanted[2].revents == 0;  // a reader that has gone is told without a word, too
+    out.write(wanted[2].revents);
+    if (signals.take()) break;
   }
-  complain("the output was closed by its reader: ended");
+  out.finish(last_words_ms);
+  if (!out.closed()) return ok;
+  complain("the output was closed by its reader, or not read: ended");
   return failed;
 }
 

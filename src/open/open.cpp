@@ -37,7 +37,12 @@ std::vector<std::string> schemes() {
 // All between the first colon after the user's name and the last @, wherever that stands: a
 // password that was not escaped must not show either.
 std::string public_url(std::string_view url) {
+  constexpr std::string_view option = "password=";
   std::string text(url);
+  for (auto at = text.find(option); at != std::string::npos; at = text.find(option, at)) {
+    at += option.size();
+    text.replace(at, std::min(text.find_first_of("&#", at), text.size()) - at, "***");
+  }
   const auto begin = text.find("://");
   const auto at = text.rfind('@');
   if (begin == std::string::npos || at == std::string::npos || at < begin) return text;

@@ -88,6 +88,11 @@ class Rules(unittest.TestCase):
         self.refused("overlap", elected(10, 1, 110), elected(30, 2, 200, "ben"), killed(30, "cat"))
 
     def test_a_kill_is_one_process_own(self):
+        # Two of one name: the line says which by where it stands, or nothing is proved.
+        first, second = line("started", 5) + elected(10, 1, 20), line("started", 12) + elected(15, 2, 100)
+        third = elected(50, 3, 100, "cat")
+        self.refused("overlap", first + killed(15), second, third)
+        self.refused("malformed", first, line("started", 12) + elected(25, 2, 100), killed(22))
         again = elected(10, 1, 110) + killed(30) + line("started", 40) + elected(50, 2, 150)
         self.accepted(again, elected(150, 3, 200, "ben"))
         self.refused("overlap", again, elected(149, 3, 200, "ben"))

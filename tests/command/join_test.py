@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """`conclave join`: what it prints, what signals do to it, and that a crowd under faults keeps the promise."""
 
+import contextlib
+import fcntl
 import os
 import random
 import signal
+import subprocess
 import time
 import unittest
 
-from driver import HANG, Case, binary, boot_ns
+from driver import HANG, Case, binary, boot_ns, clean_environment, eventually
 from history import History
 
 Case.command = binary()
@@ -55,6 +58,18 @@ class Lines(Case):
         self.assertEqual({line["term"] for line in lines if "term" in line}, {by_kind["elected"]["term"]})
         self.assertGreater(extended["valid_until_ns"], by_kind["elected"]["valid_until_ns"])
 
+    def test_errors_are_told_with_their_message(self):
+        ann = self.join(identity="ann")
+        ann.out.event("elected")
+        ann.send(signal.SIGTERM)
+        self.assertEqual(ann.wait(), 0)
+        (self.folder / "store" / "e.election").write_bytes(b"nonsense")
+        ben = self.join(identity="ben")
+        error = ben.out.event("error")
+        self.assertEqual(set(error) - {"event", "at_ns", "election", "candidate"}, {"message", "code", "retryable"})
+        self.assertIn("e.election is damaged", error["message"])
+        self.assertEqual((error["code"], error["retryable"]), ("corrupt", False))
+
     def test_times_are_of_the_boot_clock_and_four_fifths_of_the_lease(self):
         before = boot_ns()
         ann = self.join(lease="30s")
@@ -95,6 +110,54 @@ class Lines(Case):
         return self.ask("status", "--json", "--store", self.store, "--election", election)[1]
 
 
+class SlowReaders(Case):
+    """Nobody reads, or not yet: the pipe is full from the beginning."""
+
+    def setUp(self):
+        super().setUp()
+        self.reads, self.writes = os.pipe()
+        self.addCleanup(os.close, self.reads)
+        fcntl.fcntl(self.writes, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(self.writes, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(self.writes, b"." * 4096)
+
+    def start_into_pipe(self, blocking):
+        os.set_blocking(self.writes, blocking)
+        words = [self.command, "join", "--json", "--store", self.store, "--election", "e", "--lease", "1s", "--id", "ann"]
+        process = subprocess.Popen(words, stdout=self.writes, stderr=subprocess.PIPE, text=True, env=clean_environment())
+        os.close(self.writes)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        eventually(lambda: self.ask("status", "--store", self.store, "--election", "e")[0] == 0, "ann leads")
+        return process
+
+    def test_a_signal_is_heard_all_the_same(self):
+        ann = self.start_into_pipe(blocking=True)
+        ann.send_signal(signal.SIGTERM)
+        self.assertEqual(ann.wait(HANG), 1)
+        self.assertRegex(ann.stderr.read(), r"^conclave: the output was closed by its reader, or not read: [^\n]*\n$")
+        self.assertEqual(self.ask("status", "--store", self.store, "--election", "e")[0], 3)
+
+    def test_what_waits_is_read_later(self):
+        for blocking in (True, False):
+            with self.subTest(blocking=blocking):
+                ann = self.start_into_pipe(blocking)
+                text = b""
+                while b'"elected"' not in text:
+                    text += os.read(self.reads, 65536)
+                self.assertIsNone(ann.poll(), "it stays")
+                ann.send_signal(signal.SIGTERM)
+                while b'"stopped"' not in text:
+                    text += os.read(self.reads, 65536)
+                self.assertEqual(ann.wait(HANG), 0)
+                if blocking:
+                    os.close(self.reads)
+                    SlowReaders.setUp(self)
+
+
 class Signals(Case):
     def test_a_resignation_hands_over_and_the_candidate_stays(self):
         ann = self.join(identity="ann")
@@ -125,7 +188,7 @@ class Signals(Case):
             ann.out.until("lea")  # elected, and so quiet for long
             self.close_output(ann)
             self.assertEqual(ann.wait(), 1)
-            self.assertEqual(ann.err.text, "conclave: the output was closed by its reader: left the election\n")
+            self.assertEqual(ann.err.text, "conclave: the output was closed by its reader, or not read: left the election\n")
             self.elected_at_once()
 
     def test_a_reader_that_has_gone_ends_a_follower(self):

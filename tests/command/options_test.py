@@ -17,14 +17,14 @@ TABLE = {
     "join": "store election lease id metadata grace drain term-limit json config",
     "status": "store election json config",
     "watch": "store election json config",
-    "end": "store election config",
-    "remove": "store election purge config",
+    "end": "store election json config",
+    "remove": "store election purge json config",
     "doctor": "store lease json config",
     "bench": "store lease rounds candidates json config",
-    "demo": "rounds keep",
+    "demo": "rounds keep config",
     "completion": "",
     "man": "",
-    "version": "json",
+    "version": "json config",
 }
 OPERANDS = {"run": ["--", "true"], "bench": ["first"], "completion": ["bash"]}
 FLAGS = {"json", "once", "purge", "keep"}

@@ -76,8 +76,8 @@ class Status(WithLeader):
         self.assertIn("e: was ended; the last term was ", out)
 
     def test_nothing_moves_the_cursor(self):
-        self.lead("ann", "--metadata", "a\x1b[2Jb")
-        self.assertIn("a\\x1b[2Jb", self.ask(*self.of("status"))[1])
+        self.lead("ann", "--metadata", "a\x1b[2Jb\x9b2Jä")
+        self.assertIn("a\\x1b[2Jb\\x9b2Jä", self.ask(*self.of("status"))[1])
 
 
 class Watch(WithLeader):
@@ -140,7 +140,7 @@ class Watch(WithLeader):
         os.dup2(null, watch.popen.stdout.fileno())
         os.close(null)
         self.assertEqual(watch.wait(), 1)
-        self.assertEqual(watch.err.text, "conclave: the output was closed by its reader: ended\n")
+        self.assertEqual(watch.err.text, "conclave: the output was closed by its reader, or not read: ended\n")
 
 
 def screen(text):
@@ -250,7 +250,7 @@ class Doctor(Case):
     def test_a_store_that_cannot_be_opened(self):
         self.place.write_text("in the way")
         code, out, err = self.ask("doctor", "--store", self.store)
-        self.assertIn(code, (1, 2))
+        self.assertEqual(code, 2)
         self.assertEqual((out, err.count("\n")), ("", 1))
 
 

@@ -228,7 +228,8 @@ Answer Place::remove() const {
 
 Answer Place::purge() const {
   return when_free([this](int file, const Content& content) -> Answer {
-    if (!removed_slot(content).settled) return Refused{may_believe()};
+    // The lock is free: only somebody for whom the last term was itself waiting may believe.
+    if (found_vacancy(content, Term{}) == Vacancy::abandoned) return Refused{may_believe()};
     if (identity_of(file) != identity_of(path_)) return Refused{replaced(path_)};
     if (::unlink(path_.c_str()) == 0) return Done{};
     return Refused{system_error("cannot be deleted", path_, errno)};
