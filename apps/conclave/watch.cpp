@@ -72,20 +72,25 @@ int watch(const WatchArguments& arguments) {
       {{signals.fd(), POLLIN, 0}, {events.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
   Outbox out;
   bool ended = false;
+  bool is_old = true;  // what the live view shows
   while (!out.closed() && !ended) {
     while (!out.full()) {
       const auto event = events.try_pop();
       if (!event) break;
       ended = ended || event->kind == EventKind::stopped;
       view.note(*event);
+      is_old = true;
       if (live) continue;
       out.add(arguments.json ? json_line(*event, arguments.election, "") : readable_line(*event));
     }
-    if (live && out.empty()) out.add(view.drawn(observer));
+    if (live && is_old && out.empty()) {
+      out.add(view.drawn(observer));
+      is_old = false;
+    }
     if (ended) break;
     wanted[1].fd = out.full() ? -1 : events.fd();
     wanted[2] = {out.fd(), out.events(), 0};
-    ::poll(wanted.data(), wanted.size(), live ? refresh_ms : -1);
+    if (::poll(wanted.data(), wanted.size(), live ? refresh_ms : -1) == 0) is_old = true;
     out.write(wanted[2].revents);
     if (signals.take()) break;
   }
