@@ -83,7 +83,12 @@ void add_verb(CLI::App& top, const VerbSpec& verb, Given& given) {
 
 // What the command line left open: the environment, then the file.
 void complete(Values& values, const VerbSpec& verb, const Lookup& environment) {
+  // What `run` says to its command is no option for a candidate that this command starts: it would
+  // stand in the election of its own parent, and wait for it.
+  const bool stands = verb.name == "run" || verb.name == "join";
+  const bool within_run = environment("CONCLAVE_TERM") != nullptr;
   for (const std::string_view name : verb.options) {
+    if (stands && within_run && name == "election") continue;
     const char* const text = environment(variable_of(name).c_str());
     const bool given = text != nullptr && *text != 0;
     if (given && !values.has(name)) values.set(std::string(name), text);
@@ -163,6 +168,11 @@ Command run_from(Given& given) {
                                  {"always", Restart::always}});
   run.on_lost = one_of<OnLost>(values, "on-lost", {{"wait", OnLost::wait}, {"exit", OnLost::exit}});
   run.timeout = values.duration("timeout");
+  if (run.candidate.store.url.starts_with("memory:")) {
+    values.refuse(
+        "--store: memory: is not shared between processes, so everybody would lead: use "
+        "another one, such as file:");
+  }
   return run;
 }
 
@@ -266,6 +276,7 @@ Result<std::variant<Command, Help>> parse(int argc, const char* const* argv,
       "  conclave demo");
   try {
     const int ours = count_of_ours(argc, argv);
+    if (argc == 2 && std::string_view(argv[1]) == "--version") return {VersionArguments{}};
     app.parse(ours, argv);
     for (int i = ours; i < argc; ++i) given.operands.emplace_back(argv[i]);
     if (given.verb == "run" && ours < argc && given.operands.front() == "--") {

@@ -33,8 +33,13 @@ class Join {
     }
     candidate_.stop();
     out_.finish(last_words_ms);
-    if (!out_.closed()) return ok;
-    complain("the output was closed by its reader, or not read: left the election");
+    if (out_.closed()) {
+      complain("the output was closed by its reader, or not read: left the election");
+    } else if (!stops_) {
+      complain("the election was ended: remove it to begin anew");
+    } else {
+      return ok;
+    }
     return failed;
   }
 

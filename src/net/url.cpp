@@ -131,7 +131,7 @@ Result<Url> parse_url(std::string_view text) {
                            std::all_of(scheme.begin(), scheme.end(), [](char c) {
                              return is_letter(c) || is_digit(c) || c == '+' || c == '-' || c == '.';
                            });
-  if (!well_formed) return malformed("it does not begin with a scheme, such as file: or redis:");
+  if (!well_formed) return malformed("it does not begin with a scheme, such as file:");
   for (const char c : scheme) url.scheme += static_cast<char>(is_letter(c) ? c | 0x20 : c);
   text.remove_prefix(scheme.size() + 1);
   if (const auto hash = text.find('#'); hash != std::string_view::npos) {

@@ -107,6 +107,11 @@ class Sources(Case):
         done = self.ask("run", "true", environment={"CONCLAVE_LEASE": "", "CONCLAVE_STORE": self.store})
         self.assertEqual(done, (0, "", ""))
 
+    def test_what_run_tells_its_command_is_no_option_for_another(self):
+        words = [self.command, "run", "--store", self.store, "--timeout", "100s", "--", "echo", "inner"]
+        done = self.ask("run", "--store", self.store, "--election", "outer", "--", *words)
+        self.assertEqual(done, (0, "inner\n", ""))
+
     def test_the_last_of_the_line_counts(self):
         done = self.ask("run", "--store", "nonsense:", f"--store={self.store}", "--lease", "x", "--lease=1s", "true")
         self.assertEqual(done, (0, "", ""))
@@ -147,6 +152,7 @@ class BadInput(Case):
         self.refused(2, self.run_with("--lease", "0s"), "lease")
         self.refused(2, self.run_with("--grace", "10s", "--lease", "1s"), "grace")
         self.refused(2, self.run_with("--restart", "often"), "--restart", "never, on-failure, always")
+        self.refused(2, ["run", "--store", "memory:", "--", "true"], "memory:", "file:")
         self.refused(2, self.run_with("--on-lost", "cry"), "--on-lost", "wait, exit")
         self.refused(2, self.run_with("--id", ""), "candidate id")
         self.refused(2, ["bench", "first", "--rounds", "0"], "--rounds", "from 1 to 1000000")
@@ -255,6 +261,9 @@ class Passwords(Case):
 
 
 class Texts(Case):
+    def test_version(self):
+        self.assertEqual(self.ask("--version"), self.ask("version"))
+
     def text(self, *arguments):
         code, out, err = self.ask(*arguments)
         self.assertEqual((code, err), (0, ""), arguments)

@@ -130,7 +130,7 @@ class Watch(WithLeader):
         watch.out.until("ann leads")
         self.assertEqual(self.ask(*self.of("end"))[0], 0)
         self.assertEqual(watch.wait(), 0)
-        self.assertEqual(ann.wait(), 0)
+        self.assertEqual(ann.wait(), 1)
 
     def test_a_reader_that_has_gone(self):
         watch = self.start(*self.of("watch"))
@@ -167,7 +167,8 @@ class EndAndRemove(WithLeader):
         self.assertEqual(self.ask(*self.of("end")), (0, "e: ended; its candidates have been told\n", ""))
         self.assertEqual(ann.out.event("lost")["reason"], "election_ended")
         for process in (ann, ben):
-            self.assertEqual(process.wait(), 0)
+            self.assertEqual(process.wait(), 1)
+            self.assertEqual(process.err.text, "conclave: the election was ended: remove it to begin anew\n")
             self.assertEqual(process.out.all_json()[-1]["event"], "stopped")
 
     def test_nobody_is_elected_after_an_end(self):

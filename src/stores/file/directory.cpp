@@ -49,7 +49,7 @@ constexpr FileSystem known[] = {
     {OVERLAYFS_SUPER_MAGIC, Medium::layer, "overlayfs"},
 };
 
-constexpr const char* other_stores = "use redis:, postgres:, zookeeper: or etcd:";
+constexpr const char* other_stores = "use a store with a server";
 
 Error bad_directory(const std::string& sentence) { return invalid_argument(sentence); }
 
