@@ -143,11 +143,11 @@ class SlowReaders(Case):
 
     def read_later(self, ann):
         text = b""
-        while b'"elected"' not in text:
+        while b'"event":"elected"' not in text:
             text += os.read(self.reads, 65536)
         self.assertIsNone(ann.poll(), "it stays")
         ann.send_signal(signal.SIGTERM)
-        while b'"stopped"' not in text:
+        while b'"event":"stopped"' not in text:
             text += os.read(self.reads, 65536)
         self.assertEqual(ann.wait(HANG), 0)
 
