@@ -8,9 +8,11 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string>
 
 namespace conclave::app {
 namespace {
@@ -20,9 +22,13 @@ struct Relative {
   int parent = 0;
   int group = 0;
   bool dead = false;  // but not waited for
+  std::uint64_t started = 0;
+
+  [[nodiscard]] Identity identity() const { return {pid, started}; }
 };
 
-// From /proc/PID/stat: PID (NAME) STATE PARENT GROUP ... where NAME may contain anything.
+// From /proc/PID/stat: PID (NAME) STATE PARENT GROUP ... STARTED ... where NAME may contain
+// anything.
 std::optional<Relative> read_relative(const std::filesystem::path& folder) {
   Relative found;
   const std::string name = folder.filename();
@@ -35,6 +41,39 @@ std::optional<Relative> read_relative(const std::filesystem::path& folder) {
   char state = 0;
   if (line.empty() || !(rest >> state >> found.parent >> found.group)) return std::nullopt;
   found.dead = state == 'Z' || state == 'X';
+  std::string skipped;
+  for (int between = 6; between < 22; ++between) rest >> skipped;  // as proc(5) numbers them
+  if (!(rest >> found.started)) return std::nullopt;
+  return found;
+}
+
+std::vector<Relative> all_processes() {
+  std::vector<Relative> all;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    if (const auto one = read_relative(entry.path())) all.push_back(*one);
+  }
+  return all;
+}
+
+// Whoever is below `root`; a stranger hides all that is below it.
+std::vector<Relative> below(int root, const std::vector<Relative>& all,
+                            const Strangers& strangers) {
+  std::multimap<int, Relative> children;
+  for (const Relative& one : all) children.emplace(one.parent, one);
+  std::vector<Relative> found;
+  std::vector<int> open{root};
+  while (!open.empty()) {
+    const auto [first, last] = children.equal_range(open.back());
+    open.pop_back();
+    for (auto each = first; each != last; ++each) {
+      const Relative& one = each->second;
+      if (std::find(strangers.begin(), strangers.end(), one.identity()) != strangers.end())
+        continue;
+      found.push_back(one);
+      open.push_back(one.pid);
+    }
+  }
   return found;
 }
 
@@ -50,42 +89,27 @@ std::string cgroup_of(int keeper) {
 
 }  // namespace
 
-std::vector<int> family_of(int root, int group, std::initializer_list<int> except) {
-  std::multimap<int, Relative> children;
-  std::vector<int> found;
-  const auto add = [&](const Relative& one) {
-    const auto is_it = [&](int pid) { return pid == one.pid; };
-    if (one.dead || std::any_of(except.begin(), except.end(), is_it) ||
-        std::any_of(found.begin(), found.end(), is_it)) {
-      return;
-    }
-    found.push_back(one.pid);
-  };
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const auto one = read_relative(entry.path());
-    if (!one) continue;
-    children.emplace(one->parent, *one);
-    if (group > 0 && one->group == group) add(*one);
-  }
-  std::vector<int> open{root};
-  while (!open.empty()) {
-    const auto [first, last] = children.equal_range(open.back());
-    open.pop_back();
-    for (auto each = first; each != last; ++each) {
-      add(each->second);
-      open.push_back(each->second.pid);
-    }
-  }
+Strangers descendants_of(int root) {
+  Strangers found;
+  for (const Relative& one : below(root, all_processes(), {})) found.push_back(one.identity());
   return found;
 }
 
-bool kill_family(int root, int group, int keeper, std::initializer_list<int> except) {
+bool kill_family(int root, int group, int keeper, std::initializer_list<int> except,
+                 const Strangers& strangers) {
   if (group > 0) ::kill(-group, SIGKILL);  // at one stroke, whoever is still there
   kill_cgroup(keeper);
-  const std::vector<int> family = family_of(root, group, except);
-  for (const int pid : family) ::kill(pid, SIGKILL);
-  return family.empty();
+  const std::vector<Relative> all = all_processes();
+  std::vector<Relative> family = below(root, all, strangers);
+  std::copy_if(all.begin(), all.end(), std::back_inserter(family),
+               [&](const Relative& one) { return group > 0 && one.group == group; });
+  bool nobody = true;
+  for (const Relative& one : family) {
+    if (one.dead || std::find(except.begin(), except.end(), one.pid) != except.end()) continue;
+    ::kill(one.pid, SIGKILL);
+    nobody = false;
+  }
+  return nobody;
 }
 
 std::string make_cgroup(int keeper) {

@@ -2,19 +2,32 @@
 // lets us make one.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <vector>
 
 namespace conclave::app {
 
-// All living processes below `root`, whatever group or session they have moved to, and all of the
-// process group, if it is not 0. Not those of `except`, but whoever descends from them.
-[[nodiscard]] std::vector<int> family_of(int root, int group,
-                                         std::initializer_list<int> except = {});
+// A process for all time: the kernel gives its number to another one later.
+struct Identity {
+  int pid = 0;
+  std::uint64_t started = 0;  // ticks since boot
 
-// SIGKILL for all of them and for the control group of `keeper`. True when nobody was left.
-bool kill_family(int root, int group, int keeper, std::initializer_list<int> except = {});
+  bool operator==(const Identity&) const = default;
+};
+
+// Who is below a process but not of the command's family: neither they nor their descendants are.
+using Strangers = std::vector<Identity>;
+
+// Whoever is below `root` now.
+[[nodiscard]] Strangers descendants_of(int root);
+
+// SIGKILL for all living processes below `root`, whatever group or session they have moved to, for
+// all of the process group, if it is not 0, and for the control group of `keeper`. Not for those of
+// `except`, but for whoever descends from them. True when nobody was left.
+bool kill_family(int root, int group, int keeper, std::initializer_list<int> except = {},
+                 const Strangers& strangers = {});
 
 // A control group below our own, named after a process; empty where we have no right to it, or
 // where it cannot be killed as a whole. The others do nothing when there is none.

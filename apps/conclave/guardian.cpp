@@ -7,8 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "apps/conclave/family.hpp"
-
 namespace conclave::app {
 namespace {
 
@@ -20,7 +18,8 @@ bool wait_for_end_of(int process, std::int64_t ns) {
   return ::ppoll(&wanted, 1, &limit, nullptr) > 0;
 }
 
-[[noreturn]] void guard(int front, int keeper, int keeper_fd, SharedPage& page) {
+[[noreturn]] void guard(int front, int keeper, int keeper_fd, const Strangers& strangers,
+                        SharedPage& page) {
   const int self = ::getpid();
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, "conclave-guard");
@@ -37,8 +36,8 @@ bool wait_for_end_of(int process, std::int64_t ns) {
     const std::int64_t tick = std::max<std::int64_t>(page.lease / 20, 5'000'000);
     if (wait_for_end_of(keeper_fd, kill_at != 0 && left > 0 ? std::min(left, tick) : tick)) break;
   }
-  // The orphans have gone to the front, if it lives.
-  while (!kill_family(front, page.group, keeper, {self, keeper})) {
+  // The orphans have gone to the front, if it lives. A keeper that ended by itself has left none.
+  while (page.kill_at != 0 && !kill_family(front, page.group, keeper, {self, keeper}, strangers)) {
     wait_for_end_of(-1, 1'000'000);
   }
   remove_cgroup(keeper);
@@ -53,7 +52,7 @@ int descriptor_of(int pid) {
 
 }  // namespace
 
-int start_guardian(int front, SharedPage& page) {
+int start_guardian(int front, const Strangers& strangers, SharedPage& page) {
   const int keeper = ::getpid();
   const int keeper_fd = descriptor_of(keeper);
   // fork() cannot share descriptors. A child of the front, so that the keeper's children are the
@@ -61,7 +60,7 @@ int start_guardian(int front, SharedPage& page) {
   const auto pid =
       static_cast<int>(::syscall(SYS_clone, CLONE_FILES | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0));
   if (pid < 0) throw std::system_error(errno, std::generic_category(), "clone failed");
-  if (pid == 0) guard(front, keeper, keeper_fd, page);
+  if (pid == 0) guard(front, keeper, keeper_fd, strangers, page);
   page.guardian = pid;
   return descriptor_of(pid);
 }

@@ -41,12 +41,12 @@ std::vector<std::string> environment_for_command() {
 }
 
 [[noreturn]] void be_keeper(const RunArguments& arguments, const ChildSpec& command, int front,
-                            int control, SharedPage& page) {
+                            const Strangers& strangers, int control, SharedPage& page) {
   ::setpgid(0, 0);  // the terminal's signals come through the front
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   int code = cannot_supervise;
   try {
-    const int guardian = start_guardian(front, page);
+    const int guardian = start_guardian(front, strangers, page);
     code = keep(arguments, command, {control, guardian}, page);
   } catch (const std::invalid_argument& wrong) {
     complain(wrong.what());
@@ -59,9 +59,11 @@ std::vector<std::string> environment_for_command() {
 
 class Front {
  public:
-  Front(pid_t keeper, int control, SharedPage& page, const Signals& signals)
+  Front(pid_t keeper, const Strangers& strangers, int control, SharedPage& page,
+        const Signals& signals)
       : keeper_(keeper),
         descriptor_(static_cast<int>(::syscall(SYS_pidfd_open, keeper, 0))),
+        strangers_(strangers),
         control_(control),
         page_(page),
         signals_(signals) {}
@@ -104,7 +106,8 @@ class Front {
   [[nodiscard]] int ended(int status) const {
     const int guardian = page_.guardian;
     // A keeper that was killed leaves orphans. The guardian keeps the place until they are gone.
-    while (WIFSIGNALED(status) && !kill_family(::getpid(), 0, keeper_, {guardian})) {
+    while (WIFSIGNALED(status) && page_.kill_at != 0 &&
+           !kill_family(::getpid(), 0, keeper_, {guardian}, strangers_)) {
       const timespec moment{0, 1'000'000};
       ::ppoll(nullptr, 0, &moment, nullptr);
     }
@@ -120,6 +123,7 @@ class Front {
 
   const pid_t keeper_;
   const int descriptor_;
+  const Strangers& strangers_;
   const int control_;
   SharedPage& page_;
   const Signals& signals_;
@@ -144,14 +148,16 @@ int run(const RunArguments& arguments) {
   }
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t front = ::getpid();
+  // `sh -c 'helper & exec conclave run ...'` gives us children that are not ours to end.
+  const Strangers strangers = descendants_of(front);
   const pid_t keeper = ::fork();
   if (keeper < 0) throw std::system_error(errno, std::generic_category(), "fork failed");
   if (keeper == 0) {
     ::close(control[1]);
-    be_keeper(arguments, command, front, control[0], page);
+    be_keeper(arguments, command, front, strangers, control[0], page);
   }
   ::close(control[0]);
-  return Front(keeper, control[1], page, signals).watch();
+  return Front(keeper, strangers, control[1], page, signals).watch();
 }
 
 }  // namespace conclave::app

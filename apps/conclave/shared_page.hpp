@@ -17,7 +17,7 @@ namespace conclave::app {
 struct SharedPage {
   std::atomic<std::int64_t> front_beat{0};
   std::atomic<std::int64_t> keeper_beat{0};  // 0: opens the store, or closes it, however long
-  std::atomic<std::int64_t> kill_at{0};      // the family is to be killed then; 0: no family
+  std::atomic<std::int64_t> kill_at{0};      // the family is to be killed then; 0: there is none
   std::atomic<std::int64_t> lease{3'000'000'000};
   std::atomic<std::int32_t> group{0};     // the command's
   std::atomic<std::int32_t> guardian{0};  // its pid

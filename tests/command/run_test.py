@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`conclave run`: what the command is given, how it ends, and who runs next."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -198,6 +199,49 @@ class Endings(RunCase):
         run.process.send(signal.SIGTERM)
         self.assertEqual(run.process.wait(), 143)
         wait_until_gone(run.job)
+
+
+class WhoIsNotOfTheFamily(RunCase):
+    """`sh -c 'helper & exec conclave run ...'`: the helper is a child of the front, but not the command's."""
+
+    lease = "10s"
+    helper = """trap 'kill $child; echo helper lives; exit' TERM
+                sleep 600 & child=$!
+                echo helper $$
+                wait $child; echo helper lost its child"""
+
+    def setUp(self):
+        super().setUp()
+        self.first = self.run_job("family", through=["sh", "-c", 'sh -c "$0" & exec "$@"', self.helper])
+        words = self.first.process.out.until("helper").split()
+        self.helper_fd = os.pidfd_open(int(words[1]))
+        self.addCleanup(os.close, self.helper_fd)
+        self.addCleanup(self.end_helper)
+        self.first.process.out.taken = 0  # the job may have spoken before
+        self.first.wait_start(relatives=2)
+
+    def end_helper(self):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.helper_fd, signal.SIGTERM)
+
+    def assert_helper_lives(self):
+        self.end_helper()
+        self.assertEqual(self.first.process.out.until(lambda line: line.startswith("helper l")), "helper lives")
+
+    def test_lives_on_when_the_command_ends(self):
+        os.kill(self.first.front, signal.SIGSTOP)  # it would end the guardian, who has the time now to do harm
+        os.kill(self.first.job, signal.SIGTERM)
+        wait_until_gone(self.first.guardian)
+        os.kill(self.first.front, signal.SIGCONT)
+        self.assertEqual(self.first.process.wait(), 143)
+        self.assert_gone(self.first.family())
+        self.assert_helper_lives()
+
+    def test_lives_on_when_the_keeper_is_killed(self):
+        os.kill(self.first.keeper, signal.SIGKILL)
+        self.assertEqual(self.first.process.wait(), 125)
+        self.assert_gone(self.first.family())
+        self.assert_helper_lives()
 
 
 class NothingIsLeftBehind(RunCase):

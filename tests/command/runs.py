@@ -6,7 +6,7 @@ import select
 import signal
 import sys
 
-from driver import HANG, Case, eventually
+from driver import HANG, Case, Process, clean_environment, eventually
 
 JOB = str(pathlib.Path(__file__).with_name("job.py"))
 
@@ -29,6 +29,18 @@ def stat_of(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
+def children_of(parent):
+    """Living and dead ones."""
+    found = []
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            if stat_of(pid)[1] == str(parent):
+                found.append(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
 class Run:
     """One `conclave run` with the job, which has told its pid."""
 
@@ -49,9 +61,16 @@ class Run:
                 self.relatives.append(int(words[1]))
         self.job, self.term = int(line[1]), int(line[2])
         self.keeper = int(stat_of(self.job)[1])
-        self.guardian = next(
-            pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-            if self.name_of(pid) == "conclave-guard" and stat_of(pid)[1] == str(self.front))
+        return self.wait_companions()
+
+    def wait_companions(self):
+        """Until the three processes are there."""
+        def found():
+            names = {self.name_of(pid): pid for pid in children_of(self.front)}
+            self.guardian = names.get("conclave-guard")
+            self.keeper = self.keeper or names.get(self.name_of(self.front))
+            return self.guardian and self.keeper
+        eventually(found, "a keeper and its guardian")
         return self
 
     def wait_ready(self):
@@ -78,10 +97,16 @@ class RunCase(Case):
         super().setUp()
         self.log = self.folder / "log"
 
-    def run_job(self, *words, options=(), **more):
-        """`conclave run` of the job, in the test's election."""
-        run = Run(self.start("run", "--store", self.store, "--election", "jobs", "--lease", self.lease,
-                             *options, "--", sys.executable, JOB, self.log, *words, **more))
+    def run_job(self, *words, options=(), through=(), **more):
+        """`conclave run` of the job, in the test's election. through: what executes it in its own place."""
+        line = ["run", "--store", self.store, "--election", "jobs", "--lease", self.lease, *options,
+                "--", sys.executable, JOB, str(self.log), *words]
+        if through:
+            process = Process([*through, self.command, *line], clean_environment(), **more)
+            self.addCleanup(process.close)
+        else:
+            process = self.start(*line, **more)
+        run = Run(process)
         self.addCleanup(self.continue_all, run)  # before the front is killed: nobody is left stopped
         return run
 
