@@ -96,6 +96,8 @@ class Keeper {
       spec.environment.push_back("CONCLAVE_ELECTION=" + candidate_.election());
       spec.environment.push_back("CONCLAVE_CANDIDATE=" + candidate_.id());
       spec.environment.push_back("CONCLAVE_TERM=" + std::to_string(leadership_->term().value));
+      // Before it exists: we may be stopped before we can tell of it.
+      page_.kill_at = latest().time_since_epoch().count();
       child_.emplace(spec);
       has_run_ = true;
       ending_since_.reset();

@@ -12,7 +12,7 @@ import sys
 import unittest
 
 from driver import NS, Case, binary, boot_ns
-from runs import RunCase, stat_of, wait_until_gone
+from runs import RunCase, stat_of, stop_after_fork, wait_until_gone
 
 Case.command = binary()
 
@@ -79,6 +79,18 @@ class Faults(RunCase):
         before = self.first.term
         self.first.wait_start(relatives=2)  # elected again, as --on-lost wait says
         self.assertGreater(self.first.term, before)
+        self.assert_no_overlap(2)
+
+    def test_keeper_stopped_before_it_can_tell_of_the_command(self):
+        """At the fork, hardly after the request that the lease counts from: the others know when to kill it."""
+        self.second.wait_companions()
+        since = stop_after_fork(self.second.keeper, self.first.process.close)
+        if since is None:
+            self.skipTest("processes may not be traced here")
+        self.second.wait_start()
+        wait_until_gone(self.second.job)
+        _, last = self.stamps()[self.second.term]
+        self.assertLess(last, since + self.lease_ns)
         self.assert_no_overlap(2)
 
     def test_killed_in_time_and_yet_renewed(self):

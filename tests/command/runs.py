@@ -1,12 +1,13 @@
 """`conclave run` under test: the job, its family and the processes that keep it."""
 
+import ctypes
 import os
 import pathlib
 import select
 import signal
 import sys
 
-from driver import HANG, Case, Process, clean_environment, eventually
+from driver import HANG, Case, Process, boot_ns, clean_environment, eventually
 
 JOB = str(pathlib.Path(__file__).with_name("job.py"))
 
@@ -39,6 +40,32 @@ def children_of(parent):
         except (FileNotFoundError, ProcessLookupError):
             pass
     return found
+
+
+def stop_after_fork(pid, let):
+    """Stops a process at the instant when its main thread has made a child, which goes on; calls let() when the
+    fork may come. Says when it was stopped; None where tracing is not allowed."""
+    seize, options, detach, fork_event, any_child = 0x4206, 1 << 1, 17, 1, 0x40000000
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    if libc.ptrace(seize, pid, None, options) != 0:
+        return None
+    let()
+    seen = []
+
+    def forked():
+        seen[:] = os.waitpid(pid, any_child | os.WNOHANG)
+        return seen[0]
+
+    eventually(forked, "a fork")
+    assert seen[1] >> 8 == signal.SIGTRAP | fork_event << 8, seen
+    os.kill(pid, signal.SIGSTOP)  # takes effect as soon as it is not traced
+    stopped = boot_ns()
+    [child] = children_of(pid)
+    os.waitpid(child, any_child)
+    libc.ptrace(detach, child, None, None)
+    libc.ptrace(detach, pid, None, None)
+    return stopped
 
 
 class Run:
