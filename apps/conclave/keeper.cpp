@@ -175,13 +175,14 @@ class Keeper {
   void passed_on(int signal) {
     const bool ends = signal == SIGTERM || signal == SIGINT;
     if (!child_) {
-      if (ends || signal == SIGHUP || signal == SIGQUIT) result_ = by_signal + signal;
+      if (!result_ && (ends || signal == SIGHUP || signal == SIGQUIT)) result_ = by_signal + signal;
       return;
     }
-    if (!ends || ending_since_) return child_->send(signal);
-    asked_ = signal;
-    ask_to_end(signal);
-    candidate_.request_stop();
+    if (ends && !asked_) {  // also while the term ends, which alone would not end us
+      asked_ = signal;
+      candidate_.request_stop();
+    }
+    ends && !ending_since_ ? ask_to_end(signal) : child_->send(signal);
   }
 
   void companion_gone(const char* why) {

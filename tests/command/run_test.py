@@ -89,6 +89,16 @@ class Signals(RunCase):
             run.process.send(number)
             self.assertEqual(run.process.out.next(), f"got {number.name}")
 
+    def test_sigterm_while_the_term_ends_anyway(self):
+        """The command is on its way out: whoever asks then for the end of all means that, too."""
+        run = self.run_job("ignore-term", options=["--term-limit", "300ms", "--drain", "1h"]).wait_start()
+        self.assertEqual(run.process.out.next(), "got SIGTERM")
+        run.process.send(signal.SIGTERM)
+        self.assertEqual(run.process.out.next(), "got SIGTERM")
+        os.kill(run.job, signal.SIGKILL)  # ends at last
+        self.assertEqual(run.process.wait(), 137)
+        self.assertEqual(run.process.out.text.count("start"), 1)
+
     def test_nohup_is_respected(self):
         run = self.run_job(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)).wait_start()
         run.process.send(signal.SIGHUP)
