@@ -123,12 +123,14 @@ class Keeper {
   void give_up_place() {
     leadership_.reset();
     spawn_at_.reset();
-    if (result_ || asked_ || companion_is_gone_) return;
+    if (end_is_decided()) return;
     if ((arguments_.once && has_run_) || arguments_.on_lost == OnLost::exit) {
       complain("leadership was lost before the command ended");
       result_ = ExitCode::lost;
     }
   }
+
+  [[nodiscard]] bool end_is_decided() const { return result_ || asked_ || companion_is_gone_; }
 
   // The candidate takes part no more: asked to, or the election was ended.
   void stopped() {
@@ -211,7 +213,8 @@ class Keeper {
 
   // A store that took long to answer leaves no time to run anything; the next renewal does.
   [[nodiscard]] bool may_spawn(Instant now) const {
-    return spawn_at_ && leadership_ && !term_ends_ && now >= *spawn_at_ && now < latest();
+    return !end_is_decided() && spawn_at_ && leadership_ && !term_ends_ && now >= *spawn_at_ &&
+           now < latest();
   }
 
   [[nodiscard]] std::optional<Instant> kill_at() const {

@@ -7,8 +7,8 @@ import signal
 import sys
 import unittest
 
-from driver import Case, binary
-from runs import RunCase, stat_of, wait_until_gone
+from driver import NS, Case, binary, boot_ns, eventually
+from runs import Openings, Run, RunCase, open_files, stat_of, wait_until_gone
 
 Case.command = binary()
 
@@ -166,11 +166,12 @@ class Endings(RunCase):
         self.assertEqual(starts[0], starts[1])
 
     def test_restart_always_until_told_to_end(self):
-        run = self.run_job("for=0", options=["--restart", "always"])
-        pids = {run.process.out.next().split()[1] for _ in range(2)}
-        self.assertEqual(len(pids), 2)
+        run = self.run_job(options=["--restart", "always"]).wait_start()
+        first = run.job
+        os.kill(first, signal.SIGKILL)
+        self.assertNotEqual(run.wait_start().job, first)
         run.process.send(signal.SIGTERM)
-        self.assertIn(run.process.wait(), (0, 143))  # between two runs or within one
+        self.assertEqual(run.process.wait(), 143)
 
     def test_term_ends_between_two_runs(self):
         """Nothing runs that a hand-over would have to wait for."""
@@ -209,6 +210,38 @@ class Endings(RunCase):
         run.process.send(signal.SIGTERM)
         self.assertEqual(run.process.wait(), 143)
         wait_until_gone(run.job)
+
+
+class BetweenTwoRuns(RunCase):
+    lease = "30s"
+
+    @staticmethod
+    def watched_by(pid):
+        """How many processes it has descriptors of."""
+        return sum("pidfd" in name for _, name in open_files(pid))
+
+    def test_told_to_end(self):
+        """The keeper hears of it when the next run is due: nothing is started only to be killed."""
+        script = self.folder / "script"
+        script.write_text("#!/bin/sh\necho start $$ $CONCLAVE_TERM\nexec sleep 600\n")
+        script.chmod(0o755)
+        run = Run(self.start("run", "--store", self.store, "--lease", self.lease, "--restart", "always", script))
+        self.addCleanup(self.continue_all, run)
+        run.wait_start()
+        openings = Openings(script)
+        self.addCleanup(openings.close)
+        before = self.watched_by(run.keeper)
+        os.kill(run.job, signal.SIGKILL)
+        eventually(lambda: self.watched_by(run.keeper) < before, "the end of the first run")
+        os.kill(run.keeper, signal.SIGSTOP)
+        run.process.send(signal.SIGTERM)
+        eventually(run.passed_on, "the signal on its way")
+        self.assertFalse(openings.any_since())
+        due = boot_ns() + NS  # a second after the end of the first, or earlier
+        eventually(lambda: boot_ns() > due, "the time of the next run")
+        os.kill(run.keeper, signal.SIGCONT)
+        self.assertEqual(run.process.wait(), 143)
+        self.assertFalse(openings.any_since())
 
 
 class WhoIsNotOfTheFamily(RunCase):

@@ -1,11 +1,14 @@
 """`conclave run` under test: the job, its family and the processes that keep it."""
 
 import ctypes
+import fcntl
 import os
 import pathlib
 import select
 import signal
+import struct
 import sys
+import termios
 
 from driver import HANG, Case, Process, boot_ns, clean_environment, eventually
 
@@ -40,6 +43,39 @@ def children_of(parent):
         except (FileNotFoundError, ProcessLookupError):
             pass
     return found
+
+
+def open_files(pid):
+    """(path below /proc, what it is) of all but the standard ones."""
+    found = []
+    for each in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if int(each.name) > 2:
+                found.append((each, os.readlink(each)))
+        except FileNotFoundError:
+            pass
+    return found
+
+
+class Openings:
+    """Tells whether a file was opened, which also its execution does: a process may be killed before it speaks."""
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        in_open = 0x20
+        if libc.inotify_add_watch(self.descriptor, os.fsencode(path), in_open) < 0:
+            raise OSError(ctypes.get_errno(), "inotify_add_watch")
+
+    def any_since(self):
+        """Since it was asked before."""
+        try:
+            return bool(os.read(self.descriptor, 65536))
+        except BlockingIOError:
+            return False
+
+    def close(self):
+        os.close(self.descriptor)
 
 
 def stop_after_fork(pid, let):
@@ -107,6 +143,16 @@ class Run:
             return int(status.partition("SigBlk:")[2].split()[0], 16) >> (signal.SIGTERM - 1) & 1
         eventually(blocks_sigterm, "a front that takes signals")
         return self
+
+    def passed_on(self):
+        """How many signals the front has passed on that the keeper has not taken."""
+        theirs = {name for _, name in open_files(self.front)}
+        [control] = [path for path, name in open_files(self.keeper) if name.startswith("pipe:") and name in theirs]
+        descriptor = os.open(control, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            return struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4))[0]
+        finally:
+            os.close(descriptor)
 
     @staticmethod
     def name_of(pid):
