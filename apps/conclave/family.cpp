@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -114,7 +115,10 @@ bool kill_family(int root, int group, int keeper, std::initializer_list<int> exc
 
 std::string make_cgroup(int keeper) {
   std::string folder = cgroup_of(keeper);
-  if (folder.empty() || ::mkdir(folder.c_str(), 0755) != 0) return {};
+  if (folder.empty()) return {};
+  // One that is there is ours: of the run before, or of a keeper that had our number and was
+  // killed.
+  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return {};
   if (::access((folder + "/cgroup.kill").c_str(), W_OK) == 0) return folder;
   ::rmdir(folder.c_str());
   return {};

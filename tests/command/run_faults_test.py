@@ -3,11 +3,15 @@
 
 Always: the whole family of the command is dead before another candidate's command starts. On the file store the
 place is free once the holder's descriptors are closed, so that is the sharpest there is: no lease hides a mistake.
-Where a process was stopped, nobody renews any more, and the family has to be dead within a lease of that.
+Where a process was stopped, nobody renews any more, and the family has to be dead within a lease of that. The lease
+counts from the last request before it, up to a third of a lease earlier, which the outside cannot see; the sharp
+case is the one where the keeper is stopped at the fork, hardly after the request by which it was elected.
 """
 
 import os
+import pathlib
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -43,18 +47,24 @@ class Faults(RunCase):
         self.assert_gone(self.first.family())
         self.assert_no_overlap(2)
 
+    def assert_asked_first(self):
+        """SIGTERM before SIGKILL."""
+        self.first.process.out.until("got SIGTERM")
+
     def assert_failed(self, sentence):
         self.assertEqual(self.first.process.wait(), 125)
         self.assertIn(sentence, self.first.process.err.text)
 
     def test_front_killed(self):
         self.strike(signal.SIGKILL, self.first.front)
+        self.assert_asked_first()
         self.assert_next_runs()
         wait_until_gone(self.first.keeper)
         wait_until_gone(self.first.guardian)
 
     def test_front_stopped(self):
         self.strike(signal.SIGSTOP, self.first.front)
+        self.assert_asked_first()
         self.assert_next_runs()
         self.strike(signal.SIGCONT, self.first.front)
         self.assert_failed("does not run any more")
@@ -82,7 +92,7 @@ class Faults(RunCase):
         self.assert_no_overlap(2)
 
     def test_keeper_stopped_before_it_can_tell_of_the_command(self):
-        """At the fork, hardly after the request that the lease counts from: the others know when to kill it."""
+        """At the fork: the others know by then when to kill it."""
         self.second.wait_companions()
         since = stop_after_fork(self.second.keeper, self.first.process.close)
         if since is None:
@@ -104,6 +114,7 @@ class Faults(RunCase):
         self.strike(signal.SIGCONT, run.keeper)
         before = run.term
         self.assertGreater(run.wait_start().term, before)
+        self.assert_no_overlap(4)
 
     def test_front_and_keeper_stopped(self):
         since = self.strike(signal.SIGSTOP, self.first.front, self.first.keeper)
@@ -122,6 +133,7 @@ class Faults(RunCase):
 
     def test_guardian_killed(self):
         self.strike(signal.SIGKILL, self.first.guardian)
+        self.assert_asked_first()
         self.assert_next_runs()
         self.assert_failed("the process that guards the command is gone")
 
@@ -152,6 +164,43 @@ class Faults(RunCase):
         self.first.process.send(signal.SIGUSR1)
         self.first.process.out.until("got SIGUSR1")
         self.assertEqual(os.readlink(f"/proc/{self.first.guardian}/exe"), self.command)
+
+
+class ControlGroups(RunCase):
+    """Where one can be made: here in a mount namespace that has cgroup v2 where conclave looks for it."""
+
+    mounted = ["unshare", "-m", "sh", "-c", 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"', "sh"]
+
+    def setUp(self):
+        super().setUp()
+        own = pathlib.Path("/proc/self/cgroup").read_text().rpartition("0::")[2].strip()
+        self.parent = f"/sys/fs/cgroup{own}"
+        trial = f"{self.parent}/conclave-trial-{os.getpid()}"
+        script = f"mkdir '{trial}' && test -w '{trial}/cgroup.kill'; code=$?; rmdir '{trial}'; exit $code"
+        if subprocess.run([*self.mounted, "sh", "-c", script], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("no control group can be made here")
+
+    @staticmethod
+    def group_of(pid):
+        return pathlib.Path(f"/proc/{pid}/cgroup").read_text().rstrip().rpartition("/")[2]
+
+    def test_nobody_escapes_when_front_and_keeper_are_killed(self):
+        run = self.run_job("family", through=self.mounted).wait_start(relatives=2)
+        self.assertEqual({self.group_of(pid) for pid in run.family()}, {f"conclave-{run.keeper}"})
+        for pid in (run.front, run.keeper):
+            os.kill(pid, signal.SIGKILL)
+        self.assert_gone(run.family())
+
+    def test_one_that_was_left_behind_is_used(self):
+        first = self.run_job().wait_start()
+        second = self.run_job(through=self.mounted).wait_companions()
+        left = pathlib.Path(f"/proc/{second.keeper}/root{self.parent}/conclave-{second.keeper}")
+        left.mkdir()
+        first.process.send(signal.SIGTERM)
+        second.wait_start()
+        self.assertEqual(self.group_of(second.job), left.name)
+        second.process.send(signal.SIGTERM)
+        self.assertEqual(second.process.wait(), 143)
 
 
 if __name__ == "__main__":

@@ -204,6 +204,18 @@ class Endings(RunCase):
         second.wait_start()
         self.assert_no_overlap(2)
 
+    def test_drain_overrun_of_a_term_limit_is_killed(self):
+        """P02: the same when it is the term that ends."""
+        first = self.run_job("ignore-term", "family",
+                             options=["--term-limit", "300ms", "--drain", "300ms", "--on-lost", "exit"])
+        first.wait_start(relatives=2)
+        second = self.run_job()
+        self.assertEqual(first.process.wait(), 75)
+        self.assertIn("got SIGTERM", first.process.out.text)
+        second.wait_start()
+        self.assert_gone(first.family())
+        self.assert_no_overlap(2)
+
     def test_a_stopped_command_hears_of_its_end(self):
         run = self.run_job().wait_start()
         os.kill(run.job, signal.SIGSTOP)

@@ -131,8 +131,9 @@ class Run:
         def found():
             names = {self.name_of(pid): pid for pid in children_of(self.front)}
             self.guardian = names.get("conclave-guard")
-            self.keeper = self.keeper or names.get(self.name_of(self.front))
-            return self.guardian and self.keeper
+            if self.guardian and not self.keeper:
+                self.keeper = names[self.name_of(self.front)]
+            return self.guardian
         eventually(found, "a keeper and its guardian")
         return self
 
