@@ -1,7 +1,6 @@
 #include "net/asio_loop.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -9,6 +8,8 @@
 #include <boost/asio/post.hpp>
 #include <future>
 #include <system_error>
+
+#include "net/signals_blocked.hpp"
 
 namespace conclave::net {
 namespace {
@@ -25,32 +26,12 @@ int make_timer() {
   return descriptor;
 }
 
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t blocked;
-    ::sigfillset(&blocked);
-    // A thread's own faults come to it whatever it blocks; blocked, they bypass the application's
-    // handler and its crash report.
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
-      ::sigdelset(&blocked, fault);
-    }
-    ::pthread_sigmask(SIG_SETMASK, &blocked, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 AsioLoop::AsioLoop() : core_(std::make_shared<Core>()) {
   core_->timer.assign(make_timer());
   core_->wait_for_timer();
-  const SignalsBlocked while_it_starts;  // a thread inherits the mask of its maker
+  const SignalsBlocked while_it_starts;
   thread_ = std::thread([core = core_] { run(core); });
   ::pthread_setname_np(thread_.native_handle(), "conclave-loop");
 }

@@ -1,7 +1,5 @@
 #include "runtime/pool.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "net/boot_clock.hpp"
+#include "net/signals_blocked.hpp"
 #include "runtime/patience.hpp"
 
 namespace conclave::runtime {
@@ -19,30 +18,10 @@ namespace {
 
 constexpr auto idle_life = std::chrono::seconds{10};
 
-// Signals are the application's; a new thread has the mask of the one that makes it.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    // A thread's own faults: blocked, they would bypass the application's crash handler.
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) {
-      ::sigdelset(&all, fault);
-    }
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 void make_thread(std::function<void()> body) {
-  const SignalsBlocked meanwhile;
+  const net::SignalsBlocked meanwhile;
   std::thread(std::move(body)).detach();
 }
 
