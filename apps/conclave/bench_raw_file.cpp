@@ -17,6 +17,7 @@
 
 #include "apps/conclave/bench.hpp"
 #include "apps/conclave/joiner.hpp"
+#include "apps/conclave/output.hpp"
 
 namespace conclave::app {
 namespace {
@@ -81,8 +82,17 @@ class RawHolder {
 
  private:
   // Whatever happens, it must not unwind the stack of its parent.
-  [[noreturn]] static void live(const std::string& path, Sync sync, int said, int told) noexcept {
+  [[noreturn]] static void live(const std::string& path, Sync sync, int said, int told) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    try {
+      hold(path, sync, said, told);
+    } catch (const std::exception& failure) {
+      complain(failure.what());
+    }
+    ::_exit(0);
+  }
+
+  static void hold(const std::string& path, Sync sync, int said, int told) {
     const int lock = take(path, sync);
     Instant now = boot_now();
     char word = 0;
@@ -92,7 +102,6 @@ class RawHolder {
     done = ::pwrite(lock, "released", 8, 0);
     ::close(lock);
     done = ::write(said, &now, sizeof now);
-    ::_exit(0);
   }
 
   int pid_ = -1;
