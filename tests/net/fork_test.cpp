@@ -1,6 +1,5 @@
 #include "net/fork.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -86,6 +86,17 @@ class Gate {
  private:
   std::array<int, 2> ends_{-1, -1};
 };
+
+// Waits until nobody has a lock on that file; false when somebody keeps it.
+bool becomes_free(const std::string& path) {
+  const Descriptor next(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const auto limit = std::chrono::steady_clock::now() + hang_guard;
+  while (::flock(next.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
 
 class Forks : public ::testing::Test {
  protected:
@@ -165,46 +176,53 @@ TEST_F(Forks, LetALockGoWithItsHolder) {
   EXPECT_NE(::flock(next.get(), LOCK_EX | LOCK_NB), 0);
   holder.reset();
   // The child closes its copy when it first runs, which may be after fork() has returned here.
-  const auto limit = std::chrono::steady_clock::now() + hang_guard;
-  while (::flock(next.get(), LOCK_EX | LOCK_NB) != 0) {
-    ASSERT_LT(std::chrono::steady_clock::now(), limit) << "the child keeps the lock";
-    std::this_thread::sleep_for(1ms);
-  }
+  EXPECT_TRUE(becomes_free(path)) << "the child keeps the lock";
   gate.open();
   EXPECT_TRUE(child.succeeds());
   ::unlink(path.c_str());
 }
 
-// How many descriptors of this process are of that memory file.
-int copies_of(const std::string& name) {
-  int found = 0;
-  DIR* const folder = ::opendir("/proc/self/fd");
-  while (const dirent* const entry = ::readdir(folder)) {
-    std::array<char, 256> target{};
-    const std::string link = std::string("/proc/self/fd/") + entry->d_name;
-    if (::readlink(link.c_str(), target.data(), target.size() - 1) < 0) continue;
-    if (std::string_view(target.data()).find(name) != std::string_view::npos) ++found;
-  }
-  ::closedir(folder);
-  return found;
+// The child has a copy of what was open at that moment. So that is not what is kept.
+TEST_F(Forks, BetweenOpeningAndGuardingLeadToAnotherOpening) {
+  const std::string path =
+      ::testing::TempDir() + "conclave_fork_test_" + std::to_string(::getpid());
+  Gate gate;
+  std::optional<Child> child;
+  int opened = 0;
+  auto holder = Descriptor::opened_by([&] {
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    opened += 1;
+    if (!child) child.emplace([&] { return gate.wait_in_child(); });
+    return file;
+  });
+  EXPECT_EQ(opened, 2);
+  ASSERT_EQ(::flock(holder.get(), LOCK_EX | LOCK_NB), 0);
+  holder.reset();
+  EXPECT_TRUE(becomes_free(path)) << "the child keeps the lock";
+  gate.open();
+  EXPECT_TRUE(child->succeeds());
+  ::unlink(path.c_str());
 }
 
-TEST_F(Forks, NeverMeetADescriptorHalfOpenedOrHalfClosed) {
-  std::atomic<bool> over{false};
-  std::vector<std::jthread> openers;
-  for (int i = 0; i < 2; ++i) {
-    openers.emplace_back([&] {
-      while (!over) {
-        auto descriptor =
-            Descriptor::opened_by([] { return ::memfd_create("guarded", MFD_CLOEXEC); });
-        EXPECT_TRUE(descriptor);
-      }
+TEST_F(Forks, AtAnyMomentTakeNoLockAlong) {
+  const std::string path =
+      ::testing::TempDir() + "conclave_fork_test_" + std::to_string(::getpid());
+  for (int turn = 0; turn < 100; ++turn) {
+    Gate gate;
+    Descriptor holder;
+    std::jthread opener([&] {
+      holder = Descriptor::opened_by(
+          [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600); });
+      EXPECT_EQ(::flock(holder.get(), LOCK_EX | LOCK_NB), 0);
+      holder.reset();
     });
+    Child child([&] { return gate.wait_in_child(); });
+    opener.join();
+    ASSERT_TRUE(becomes_free(path)) << "in turn " << turn;
+    gate.open();
+    EXPECT_TRUE(child.succeeds());
   }
-  for (int i = 0; i < 100; ++i) {
-    if (!child_says([] { return copies_of("guarded") == 0; })) ADD_FAILURE() << "in child " << i;
-  }
-  over = true;
+  ::unlink(path.c_str());
 }
 
 // ---------------------------------------------------------------- marks
