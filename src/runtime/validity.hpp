@@ -19,7 +19,8 @@ class Validity {
     term_.store(term.value, std::memory_order_release);
     deadline_.store(deadline.time_since_epoch().count(), std::memory_order_release);
   }
-  void clear() noexcept { deadline_.store(0, std::memory_order_release); }
+  // All have seen it when the writer next reads the clock: nobody reads "yes" at a later instant.
+  void clear() noexcept { deadline_.store(0, std::memory_order_seq_cst); }
 
   // Whether a term is valid now, and stays so for `work`; any term, or that one.
   [[nodiscard]] bool holds(const Clock& clock, Term term = {},
@@ -32,14 +33,33 @@ class Validity {
       const std::int64_t deadline = deadline_.load(std::memory_order_acquire);
       if (deadline == 0) return false;
       if (term.exists() && term_.load(std::memory_order_acquire) != term.value) return false;
-      const Duration left = Instant{Duration{deadline}} - clock.now();
-      if (deadline_.load(std::memory_order_acquire) == deadline) return left > work;
+      const Instant now = clock.now();
+      const Validity& then = *after(now);
+      if (then.deadline_.load(std::memory_order_acquire) == deadline) {
+        return Instant{Duration{deadline}} - now > work;
+      }
     }
     return false;
   }
 
  private:
   friend class ValidityPages;
+
+  // This object, to be looked at no earlier than that reading of the clock. A processor may load
+  // before it has read the clock, and would for some nanoseconds see what is over by then; unless
+  // the address needs the reading. It does not know that anything & 0 is nothing.
+  [[nodiscard]] const Validity* after(Instant reading) const noexcept {
+#if defined(__x86_64__)
+    std::int64_t nothing = reading.time_since_epoch().count();
+    asm("and $0, %0" : "+r"(nothing) : : "cc");
+    return reinterpret_cast<const Validity*>(reinterpret_cast<const char*>(this) + nothing);
+#else
+    static_cast<void>(reading);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return this;
+#endif
+  }
+
   std::atomic<std::uint64_t> term_{0};
   std::atomic<std::int64_t> deadline_{0};  // zero: none
 };
