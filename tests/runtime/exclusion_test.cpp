@@ -23,6 +23,10 @@ class RememberingClock final : public Clock {
   }
 };
 
+// It outlives every test: the loop of a store ends by itself, some moments after the last who uses
+// it is gone.
+const RememberingClock remembering_clock;
+
 struct Reading {
   Instant at;
   std::size_t who = 0;
@@ -41,7 +45,7 @@ class ExclusionTest : public ::testing::Test {
   static constexpr std::size_t candidates = 3;
 
   ExclusionTest() {
-    world.read(clock);
+    world.read(remembering_clock);
     for (std::size_t i = 0; i < candidates; ++i) {
       all.push_back(std::make_unique<Candidate>(world.store(), "reports",
                                                 Options{.id = std::string(1, char('a' + i))}));
@@ -106,7 +110,6 @@ class ExclusionTest : public ::testing::Test {
   }
 
   World world;
-  RememberingClock clock;
   std::vector<std::unique_ptr<Candidate>> all;
   std::vector<std::shared_ptr<EventQueue>> queues;
   std::array<std::vector<Event>, candidates> seen;
@@ -142,9 +145,8 @@ TEST_F(ExclusionTest, NobodyReadsTwoLeadersAtOneInstantWhileTheyHandOver) {
 
 // The same when terms end by expiry: the leader's store falls silent again and again.
 TEST(ExclusionByExpiryTest, NobodyReadsTwoLeadersAtOneInstant) {
-  const RememberingClock clock;
   World world;
-  world.read(clock);
+  world.read(remembering_clock);
   const auto first = world.faulty_store(200ms);
   const auto second = world.faulty_store(200ms);
   Candidate one(first, "reports", {.id = "a"});
