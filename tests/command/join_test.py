@@ -70,6 +70,17 @@ class Lines(Case):
         self.assertIn("e.election is damaged", error["message"])
         self.assertEqual((error["code"], error["retryable"]), ("corrupt", False))
 
+    def test_jeopardy(self):
+        ann = self.join(identity="ann")
+        term = ann.out.event("extended")["term"]
+        store = self.folder / "store"
+        store.rename(self.folder / "away")  # no renewal succeeds
+        store.symlink_to(store)
+        jeopardy = ann.out.event("jeopardy")
+        self.assertEqual(set(jeopardy) - {"event", "at_ns", "election", "candidate"}, {"term", "valid_until_ns"})
+        lost = ann.out.event("lost")
+        self.assertEqual((jeopardy["term"], lost["term"], lost["reason"]), (term, term, "lease_expired"))
+
     def test_times_are_of_the_boot_clock_and_four_fifths_of_the_lease(self):
         before = boot_ns()
         ann = self.join(lease="30s")

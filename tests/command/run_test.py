@@ -194,6 +194,20 @@ class Endings(RunCase):
         self.assertEqual(run.process.err.lines[-1], "conclave: leadership was lost before the command ended")
         self.assert_gone(run.family())
 
+    def test_a_store_that_does_not_answer(self):
+        """SIGTERM at the grace before the deadline; whoever does not heed it is dead before the deadline."""
+        run = self.run_job("ignore-term", "family", options=["--on-lost", "exit"]).wait_start(relatives=2)
+        store = self.folder / "store"
+        store.rename(self.folder / "away")  # the lock is still held, but no renewal succeeds
+        store.symlink_to(store)
+        self.assertEqual(run.process.wait(), 75)
+        self.assertIn("got SIGTERM", run.process.out.text)
+        self.assert_gone(run.family())
+        store.unlink()
+        (self.folder / "away").rename(store)
+        self.assertEqual(self.run_job("for=0").process.wait(), 0)
+        self.assert_no_overlap(2)
+
     def test_drain_overrun_is_killed(self):
         """P02: work that does not end when told; the place is taken from it, not shared with it."""
         first = self.run_job("ignore-term", "family", options=["--drain", "300ms"]).wait_start(relatives=2)

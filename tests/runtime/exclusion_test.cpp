@@ -23,9 +23,9 @@ class RememberingClock final : public Clock {
   }
 };
 
-// It outlives every test: the loop of a store ends by itself, some moments after the last who uses
-// it is gone.
-const RememberingClock remembering_clock;
+// Never destroyed: a candidate that is gone may still have something to give back, and the loop of
+// its store goes on until it has.
+const Clock& remembering_clock = *new RememberingClock;  // NOLINT
 
 struct Reading {
   Instant at;
