@@ -212,6 +212,12 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.store = f"file:{self.folder}/store"
 
+    def lead_store_to(self, target):
+        """The store's folder is a link from now on, to that folder. To itself, no call for it succeeds."""
+        link = self.folder / "link"
+        link.symlink_to(target)
+        os.replace(link, self.folder / "store")  # at one stroke: nobody finds it missing
+
     def start(self, *arguments, terminal=None, environment=None, **more):
         """`conclave ARGUMENTS`. terminal: (rows, columns) of a pseudo-terminal to run it on."""
         process = Process([self.command, *map(str, arguments)], clean_environment(**(environment or {})),

@@ -71,11 +71,11 @@ class Lines(Case):
         self.assertEqual((error["code"], error["retryable"]), ("corrupt", False))
 
     def test_jeopardy(self):
+        (self.folder / "real").mkdir(0o700)
+        self.lead_store_to("real")
         ann = self.join(identity="ann")
         term = ann.out.event("extended")["term"]
-        store = self.folder / "store"
-        store.rename(self.folder / "away")  # no renewal succeeds
-        store.symlink_to(store)
+        self.lead_store_to("store")  # no renewal succeeds
         jeopardy = ann.out.event("jeopardy")
         self.assertEqual(set(jeopardy) - {"event", "at_ns", "election", "candidate"}, {"term", "valid_until_ns"})
         lost = ann.out.event("lost")

@@ -196,15 +196,14 @@ class Endings(RunCase):
 
     def test_a_store_that_does_not_answer(self):
         """SIGTERM at the grace before the deadline; whoever does not heed it is dead before the deadline."""
+        (self.folder / "real").mkdir(0o700)
+        self.lead_store_to("real")
         run = self.run_job("ignore-term", "family", options=["--on-lost", "exit"]).wait_start(relatives=2)
-        store = self.folder / "store"
-        store.rename(self.folder / "away")  # the lock is still held, but no renewal succeeds
-        store.symlink_to(store)
+        self.lead_store_to("store")  # the lock is still held, but no renewal succeeds
         self.assertEqual(run.process.wait(), 75)
         self.assertIn("got SIGTERM", run.process.out.text)
         self.assert_gone(run.family())
-        store.unlink()
-        (self.folder / "away").rename(store)
+        self.lead_store_to("real")
         self.assertEqual(self.run_job("for=0").process.wait(), 0)
         self.assert_no_overlap(2)
 
