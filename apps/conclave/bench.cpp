@@ -7,6 +7,7 @@
 #include <conclave/admin.hpp>
 
 #include "apps/conclave/bench.hpp"
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/joiner.hpp"
 #include "apps/conclave/output.hpp"
@@ -24,7 +25,7 @@ double round_trip_us(const StoreArguments& arguments) {
     if (const auto answer = inspect(*store, bench_election()); !answer) {
       throw std::runtime_error(answer.error().message);
     }
-    samples.push_back(std::chrono::duration<double, std::micro>(boot_now() - asked).count());
+    samples.push_back(micros(boot_now() - asked));
   }
   std::nth_element(samples.begin(), samples.begin() + 50, samples.end());
   return samples[50];

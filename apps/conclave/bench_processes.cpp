@@ -6,16 +6,13 @@
 #include <map>
 
 #include "apps/conclave/bench.hpp"
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/joiner.hpp"
 
 namespace conclave::app {
 namespace {
 
 using namespace std::chrono_literals;
-
-double micros(Duration duration) {
-  return std::chrono::duration<double, std::micro>(duration).count();
-}
 
 // A crowd of candidates of which one leads.
 class Fleet {

@@ -16,6 +16,7 @@
 #include <conclave/file.hpp>
 
 #include "apps/conclave/bench.hpp"
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/joiner.hpp"
 #include "apps/conclave/output.hpp"
 
@@ -137,7 +138,7 @@ class RawFile final : public RawClient {
     const int lock = take(path_, sync_);
     const Instant taken = boot_now();
     ::close(lock);
-    return std::chrono::duration<double, std::micro>(taken - begun).count();
+    return micros(taken - begun);
   }
 
  private:
@@ -148,7 +149,7 @@ class RawFile final : public RawClient {
     const RawHolder waiter(path_, sync_);
     std::this_thread::sleep_for(5ms);  // until it waits in the kernel; nobody can tell when
     const Instant begun = end(holder);
-    return std::chrono::duration<double, std::micro>(waiter.hear() - begun).count();
+    return micros(waiter.hear() - begun);
   }
 
   const std::string path_;

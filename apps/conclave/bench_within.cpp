@@ -11,16 +11,13 @@
 #include <conclave/waits.hpp>
 
 #include "apps/conclave/bench.hpp"
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/joiner.hpp"
 
 namespace conclave::app {
 namespace {
 
 using namespace std::chrono_literals;
-
-double micros(Duration duration) {
-  return std::chrono::duration<double, std::micro>(duration).count();
-}
 
 double resident_bytes() {
   long total = 0;
@@ -96,7 +93,7 @@ Figures bench_scale(const BenchArguments& arguments, const Signals& signals) {
     std::this_thread::sleep_for(1s);
     progress.step();
   }
-  const double elapsed = std::chrono::duration<double>(boot_now() - begun).count();
+  const double elapsed = seconds(boot_now() - begun);
   const double used = cpu_seconds() - cpu;
   double late = 0;
   double leaders = 0;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/joiner.hpp"
 #include "apps/conclave/output.hpp"
@@ -25,8 +26,6 @@ using namespace std::chrono_literals;
 constexpr Duration patience = 20s;
 constexpr Duration pause_between = 800ms;  // for the eye
 constexpr std::array<const char*, 3> names{"ann", "ben", "cat"};
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // A folder that goes with its owner, unless that wants to keep it.
 class Folder {

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
+
+#include "apps/conclave/clock.hpp"
 
 namespace conclave::app {
 namespace {
@@ -38,19 +39,17 @@ Said said_in(const std::string& line) {
 
 }  // namespace
 
-Instant boot_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return Instant{std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec}};
-}
-
-// The store's URL travels in the environment: it may hold a password.
+// The store's URL may hold a password, so it travels neither in the arguments nor in the
+// environment, but as a configuration file that is a pipe.
 Joiner::Joiner(const StoreArguments& store, const std::string& election, std::string id)
     : id_(std::move(id)) {
   std::array<int, 2> output{};
-  if (::pipe2(output.data(), O_CLOEXEC) != 0) fail("a pipe could not be made");
-  std::vector<std::string> arguments = {"conclave", "join", "--json", "--election",
-                                        election,   "--id", id_};
+  std::array<int, 2> config{};
+  if (::pipe2(output.data(), O_CLOEXEC) != 0 || ::pipe2(config.data(), O_CLOEXEC) != 0) {
+    fail("a pipe could not be made");
+  }
+  std::vector<std::string> arguments = {"conclave", "join", "--json",   "--election", election,
+                                        "--id",     id_,    "--config", "/dev/stdin"};
   if (store.options.lease) {
     arguments.emplace_back("--lease");
     arguments.push_back(std::to_string(store.options.lease->count()) + "ns");
@@ -58,8 +57,7 @@ Joiner::Joiner(const StoreArguments& store, const std::string& election, std::st
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
   pointers.push_back(nullptr);
-  const std::string variable = "CONCLAVE_STORE=" + store.url;
-  std::vector<char*> environment{const_cast<char*>(variable.c_str())};
+  std::vector<char*> environment;
   for (char** each = environ; *each != nullptr; ++each) {
     if (std::string_view(*each).substr(0, 9) != "CONCLAVE_") environment.push_back(*each);
   }
@@ -70,6 +68,7 @@ Joiner::Joiner(const StoreArguments& store, const std::string& election, std::st
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
+    ::dup2(config[0], STDIN_FILENO);
     ::dup2(output[1], STDOUT_FILENO);
     sigset_t none;
     ::sigemptyset(&none);
@@ -77,7 +76,12 @@ Joiner::Joiner(const StoreArguments& store, const std::string& election, std::st
     ::execve("/proc/self/exe", pointers.data(), environment.data());
     ::_exit(127);
   }
+  ::close(config[0]);
   ::close(output[1]);
+  const std::string line = "store = " + store.url + "\n";
+  const auto written = ::write(config[1], line.data(), line.size());
+  ::close(config[1]);
+  if (written != static_cast<ssize_t>(line.size())) fail("a candidate was not told its store");
   output_ = output[0];
   ::fcntl(output_, F_SETFL, O_NONBLOCK);
 }

@@ -68,6 +68,4 @@ class Crowd {
   std::vector<Said> said_;  // read, not yet given
 };
 
-[[nodiscard]] Instant boot_now();
-
 }  // namespace conclave::app

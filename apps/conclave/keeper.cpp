@@ -2,13 +2,13 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <system_error>
 
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/output.hpp"
 
@@ -19,12 +19,6 @@ using namespace std::chrono_literals;
 
 // A command that fails at once is not tried again at once.
 constexpr Duration restart_pause = 1s;
-
-Instant boot_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return Instant{std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec}};
-}
 
 class Keeper {
  public:

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,8 @@
 #include <cstdint>
 #include <new>
 #include <system_error>
+
+#include "apps/conclave/clock.hpp"
 
 namespace conclave::app {
 
@@ -33,12 +34,6 @@ inline SharedPage& make_shared_page() {
     throw std::system_error(errno, std::generic_category(), "memory could not be shared");
   }
   return *new (page) SharedPage;  // lives as long as the processes
-}
-
-inline std::int64_t boot_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 // How long another process has been silent while this one ran. A pause of our own, or a sleep of

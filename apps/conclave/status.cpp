@@ -7,14 +7,13 @@
 
 #include <conclave/admin.hpp>
 
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/output.hpp"
 #include "apps/conclave/verbs.hpp"
 
 namespace conclave::app {
 namespace {
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // How long ago the leader was last heard of, by the server's clock where it has one.
 std::optional<double> silence_of(const Record& record) {

@@ -133,6 +133,20 @@ bool Conformance::until_leads(const Member& member) {
   return run_until([&] { return member->leads(); });
 }
 
+void Conformance::stop_one_leader_after_the_other(const std::vector<Member>& members) {
+  for (std::size_t stopped = 0; stopped < members.size(); ++stopped) {
+    const auto leader = [&] {
+      return std::find_if(members.begin(), members.end(),
+                          [](const Member& m) { return m->leads(); });
+    };
+    ASSERT_TRUE(run_until([&] { return leader() != members.end(); }));
+    const Member& current = *leader();
+    current->stop();
+    ASSERT_TRUE(until_stopped(current));
+  }
+  EXPECT_EQ(leaders().size(), members.size());
+}
+
 bool Conformance::until_stopped(const Member& member) {
   return run_until([&] {
     return member->role() == Role::stopped && !member->leads() &&

@@ -64,6 +64,8 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
 
   [[nodiscard]] bool until_leads(const Member& member);
   [[nodiscard]] bool until_stopped(const Member& member);
+  // Whoever leads is stopped, until all are.
+  void stop_one_leader_after_the_other(const std::vector<Member>& members);
   [[nodiscard]] std::vector<std::string> leaders() const { return history_.leaders("election"); }
 
  private:

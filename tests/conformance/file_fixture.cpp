@@ -134,19 +134,7 @@ TEST_P(FileScenario, OneStoreObjectServesManyCandidates) {
   for (const char* id : {"a", "b", "c"}) members.push_back(make_on(shared, id));
   members.push_back(make("d"));
   for (const Member& each : members) each->start();
-  std::size_t stopped = 0;
-  while (stopped < members.size()) {
-    const auto leader = [&] {
-      return std::find_if(members.begin(), members.end(),
-                          [](const Member& m) { return m->leads(); });
-    };
-    ASSERT_TRUE(run_until([&] { return leader() != members.end(); }));
-    const Member& current = *leader();
-    current->stop();
-    ASSERT_TRUE(until_stopped(current));
-    stopped += 1;
-  }
-  EXPECT_EQ(leaders().size(), members.size());
+  stop_one_leader_after_the_other(members);
 }
 
 }  // namespace

@@ -117,19 +117,7 @@ TEST_P(Scenario, T07_AlsoWhenTheFirstInLineCrashesWithIt) {
 TEST_P(Scenario, T08_ACascadeOfStopsLeavesOneLeaderEachTime) {
   std::vector<Member> members;
   for (const char* id : {"a", "b", "c", "d"}) members.push_back(join(id));
-  std::size_t stopped = 0;
-  while (stopped < members.size()) {
-    const auto leader = [&] {
-      return std::find_if(members.begin(), members.end(),
-                          [](const Member& m) { return m->leads(); });
-    };
-    ASSERT_TRUE(run_until([&] { return leader() != members.end(); }));
-    const Member& current = *leader();
-    current->stop();
-    ASSERT_TRUE(until_stopped(current));
-    stopped += 1;
-  }
-  EXPECT_EQ(leaders().size(), members.size());
+  stop_one_leader_after_the_other(members);
   run_for(lease());
   EXPECT_FALSE(inspect(*connect()).leader);
 }
