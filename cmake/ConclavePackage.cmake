@@ -15,6 +15,8 @@ function(conclave_foreign target)
   endforeach()
 endfunction()
 
+conclave_foreign(OpenSSL::SSL FIND OpenSSL PKG_REQUIRES libssl)
+conclave_foreign(OpenSSL::Crypto FIND OpenSSL PKG_REQUIRES libcrypto)
 conclave_foreign(Threads::Threads FIND Threads PKG_LIBS -pthread)
 
 # The rooms that are installed: an inner one is already inside of the shared libraries.
