@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 
 #include <array>
 

@@ -2,15 +2,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -19,7 +15,7 @@
 #include <conclave/loop.hpp>
 
 #include "net/asio_loop.hpp"
-#include "net/forking.hpp"
+#include "net/children.hpp"
 #include "net/waiting.hpp"
 
 namespace conclave::net {
@@ -31,62 +27,6 @@ bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 
 int open_nothing() { return ::open("/dev/null", O_RDWR | O_CLOEXEC); }
 
-// A child process that runs `body` and exits with 0 when that says true.
-class Child {
- public:
-  explicit Child(const std::function<bool()>& body) : process_(::fork()) {
-    if (process_ == 0) ::_exit(body() ? 0 : 1);
-    EXPECT_GT(process_, 0);
-  }
-  ~Child() { static_cast<void>(succeeds()); }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  // Waits for it. One that hangs is killed.
-  [[nodiscard]] bool succeeds() {
-    const auto limit = std::chrono::steady_clock::now() + hang_guard;
-    while (process_ > 0) {
-      if (::waitpid(process_, &status_, WNOHANG) == process_) process_ = -1;
-      if (process_ > 0 && std::chrono::steady_clock::now() > limit) {
-        ADD_FAILURE() << "the child hangs";
-        ::kill(process_, SIGKILL);
-        ::waitpid(std::exchange(process_, -1), &status_, 0);
-      }
-      std::this_thread::sleep_for(1ms);
-    }
-    return WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
-  }
-
- private:
-  pid_t process_;
-  int status_ = -1;
-};
-
-bool child_says(const std::function<bool()>& body) { return Child(body).succeeds(); }
-
-// A pipe that a child waits at, so that it lives as long as the test wants.
-class Gate {
- public:
-  Gate() { EXPECT_EQ(::pipe2(ends_.data(), O_CLOEXEC), 0); }
-  ~Gate() { open(); }
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
-
-  [[nodiscard]] bool wait_in_child() const {
-    ::close(ends_[1]);
-    char nothing = 0;
-    return ::read(ends_[0], &nothing, 1) == 0;
-  }
-  void open() {
-    for (int& end : ends_) {
-      if (end >= 0) ::close(std::exchange(end, -1));
-    }
-  }
-
- private:
-  std::array<int, 2> ends_{-1, -1};
-};
-
 // Waits until nobody has a lock on that file; false when somebody keeps it.
 bool becomes_free(const std::string& path) {
   const Descriptor next(::open(path.c_str(), O_RDWR | O_CLOEXEC));
@@ -97,11 +37,6 @@ bool becomes_free(const std::string& path) {
   }
   return true;
 }
-
-class Forks : public ::testing::Test {
- protected:
-  void SetUp() override { CONCLAVE_SKIP_WHERE_FORKS_HANG(); }
-};
 
 // ---------------------------------------------------------------- descriptors
 
