@@ -20,7 +20,7 @@ struct Wanted {
 
 Certificate make(const TemporaryFolder& folder, int number, const Wanted& wanted) {
   const auto stem = folder.file(std::to_string(number));
-  const Certificate made{stem + ".crt", stem + ".key"};
+  Certificate made{stem + ".crt", stem + ".key"};
   Launch launch{{CONCLAVE_OPENSSL, "req", "-x509", "-newkey", "ec", "-pkeyopt",
                  "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                  "/CN=" + wanted.name, "-keyout", made.key, "-out", made.certificate},

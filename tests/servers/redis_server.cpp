@@ -197,7 +197,7 @@ void RedisServer::remove_data() const {
 }
 
 std::string RedisServer::save_rdb() {
-  const auto copy = folder_.file("copy-" + std::to_string(++copies_) + ".rdb");
+  auto copy = folder_.file("copy-" + std::to_string(++copies_) + ".rdb");
   command({"SAVE"});
   std::filesystem::copy_file(folder_.file("dump.rdb"), copy);
   return copy;
