@@ -103,14 +103,24 @@ function(conclave_library name)
   endif()
 endfunction()
 
-# conclave_test(name FILES... USES targets...): a GoogleTest program, each of its tests one of ctest's.
+# conclave_test(name FILES... USES targets... [SHARDS count]): a GoogleTest program, each of its tests one
+# of ctest's. Where its tests share a server that takes its time to start, it runs in so many parts instead.
 function(conclave_test name)
-  cmake_parse_arguments(arg "" "" "FILES;USES" ${ARGN})
+  cmake_parse_arguments(arg "" "SHARDS" "FILES;USES" ${ARGN})
   include(GoogleTest)  # here, and by project()'s own name for our folder: another project may call this
   add_executable(${name} ${arg_FILES})
   target_include_directories(${name} PRIVATE "${conclave_SOURCE_DIR}/src" "${conclave_SOURCE_DIR}/tests")
   target_link_libraries(${name} PRIVATE ${arg_USES} GTest::gtest GTest::gtest_main)
   conclave_target(${name})
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 300)
+  if(NOT arg_SHARDS)
+    gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT 300)
+    return()
+  endif()
+  math(EXPR last "${arg_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}.part${shard} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name}.part${shard} PROPERTIES TIMEOUT 600
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()

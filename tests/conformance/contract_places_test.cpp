@@ -80,7 +80,7 @@ TEST_P(Contract, ObserversAreToldOfGrantsRenewalsVacanciesAndTurns) {
   const Term term = granted(*store, mine).term;
   EXPECT_TRUE(run_until([&] { return ear->count<Record>() == 1; }));
   renew(*store, renewal(mine, term));
-  if (has(Ability::stamps)) {
+  if (has(Ability::tells_renewals)) {
     EXPECT_TRUE(run_until([&] { return ear->count<Record>() == 2; }));
   }
   held(*other, bid("b", 2));

@@ -15,11 +15,12 @@ namespace conclave::conformance {
 
 // What not every store can do, or not every fixture can bring about.
 enum class Ability {
-  expires,       // a holder that is silent loses its place when its lease is over
-  queues,        // bids stand in line
-  pushes,        // observers are told of changes without looking
-  stamps,        // every renewal gives the record a new version
-  wipes,         // wipe() is possible
+  expires,         // a holder that is silent loses its place when its lease is over
+  queues,          // bids stand in line
+  pushes,          // observers are told of changes without looking
+  stamps,          // every renewal gives the record a new version
+  tells_renewals,  // and observers are told of each
+  wipes,           // wipe() is possible
   stands_still,  // time passes only while a test waits, so that it can say what holds at an instant
 };
 

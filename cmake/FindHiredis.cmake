@@ -1,0 +1,16 @@
+# hiredis::hiredis. Newer ones bring a configuration of their own; Debian's 0.14 does not.
+find_package(hiredis CONFIG QUIET)
+if(TARGET hiredis::hiredis)
+  set(Hiredis_FOUND TRUE)
+  return()
+endif()
+find_path(HIREDIS_INCLUDE_DIR hiredis/hiredis.h)
+find_library(HIREDIS_LIBRARY hiredis)
+mark_as_advanced(HIREDIS_INCLUDE_DIR HIREDIS_LIBRARY)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Hiredis REQUIRED_VARS HIREDIS_LIBRARY HIREDIS_INCLUDE_DIR)
+if(Hiredis_FOUND AND NOT TARGET hiredis::hiredis)
+  add_library(hiredis::hiredis UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(hiredis::hiredis PROPERTIES
+    IMPORTED_LOCATION "${HIREDIS_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${HIREDIS_INCLUDE_DIR}")
+endif()

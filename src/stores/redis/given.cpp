@@ -1,0 +1,116 @@
+#include "stores/redis/given.hpp"
+
+#include <pthread.h>
+
+#include <exception>
+#include <utility>
+
+#include "net/signals_blocked.hpp"
+#include "stores/redis/keys.hpp"
+#include "stores/redis/replies.hpp"
+
+namespace conclave::redis {
+
+Given::Given(std::shared_ptr<net::AsioLoop> loop, RedisExecute execute, std::string prefix)
+    : loop_(std::move(loop)), execute_(std::move(execute)), prefix_(std::move(prefix)) {
+  const net::SignalsBlocked while_it_starts;
+  thread_ = std::thread([this] { work(); });
+  ::pthread_setname_np(thread_.native_handle(), "conclave-redis");
+}
+
+Given::~Given() {
+  {
+    const std::scoped_lock lock(mutex_);
+    over_ = true;
+    jobs_.clear();
+    changed_.notify_one();
+  }
+  thread_.join();
+}
+
+void Given::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return over_ || !jobs_.empty(); });
+    if (over_) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    auto answer = execute(job.command);
+    loop_->post([done = std::move(job.done), answer = std::move(answer),
+                 alive = std::weak_ptr(alive_)]() mutable {
+      if (!alive.expired()) done(std::move(answer));
+    });
+    lock.lock();
+  }
+}
+
+Result<Delivered> Given::execute(const Command& command) const {
+  const Instant sent = loop_->clock().now();
+  std::string failed = "for a reason that it does not tell";
+  try {
+    RedisReply reply = execute_(command);
+    return Delivered{std::move(reply), sent, loop_->clock().now()};
+  } catch (const std::exception& error) {
+    failed = error.what();
+  } catch (...) {  // whatever it throws, it is the application's
+  }
+  return Error{ErrorCode::unavailable, "the application's Redis client failed: " + failed, true,
+               true};
+}
+
+void Given::send(Command command, Done done) {
+  const std::scoped_lock lock(mutex_);
+  jobs_.push_back({std::move(command), std::move(done)});
+  changed_.notify_one();
+}
+
+void Given::prepare(Ready ready) {
+  if (state_ == State::known) return ready(std::nullopt);
+  waiting_.push_back(std::move(ready));
+  if (state_ == State::unknown) greet();
+}
+
+void Given::greet_again(const Error&) {
+  if (state_ == State::known) state_ = State::unknown;
+}
+
+// The client may have reached another server since; the campaign that finds out asks again.
+void Given::greet() {
+  state_ = State::greeting;
+  greeting_ = {};
+  greeting_.at = loop_->clock().now();
+  greetings_.clear();
+  for (const Command& each : {Command{"INFO", "server"}, Command{"INFO", "replication"}}) {
+    send(each, [this](Result<Delivered> got) {
+      if (state_ != State::greeting) return;
+      if (!got) return is_known(got.error());
+      greetings_.push_back(std::move(*std::move(got)).reply);
+      if (greetings_.size() < 2) return;
+      const auto version = info_line(greetings_[0], "redis_version").value_or("0");
+      greeting_.knows_flags = parse_number(version.substr(0, version.find('.'))).value_or(0) >= 7;
+      learn(greeting_, greetings_[0], greetings_[1]);
+      greeting_.needs_note ? note() : is_known(std::nullopt);
+    });
+  }
+}
+
+void Given::note() {
+  send({"EVAL", text_of(age, greeting_.knows_flags), "1", server_key(prefix_), greeting_.identity},
+       [this](const Result<Delivered>& got) {
+         if (!got) return is_known(got.error());
+         greeting_.age = noted_age(got->reply);
+         is_known(std::nullopt);
+       });
+}
+
+void Given::is_known(const std::optional<Error>& failed) {
+  state_ = failed ? State::unknown : State::known;
+  const std::weak_ptr alive = alive_;
+  for (const Ready& each : std::exchange(waiting_, {})) {
+    if (alive.expired()) return;
+    each(failed);
+  }
+}
+
+}  // namespace conclave::redis

@@ -1,0 +1,164 @@
+#include "stores/redis/line.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/redis/keys.hpp"
+#include "stores/redis/replies.hpp"
+#include "stores/redis/trouble.hpp"
+
+namespace conclave::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration first_pause = 20ms;
+
+// A leader has to be back well within its lease.
+Duration longest_pause(const Settings& settings) {
+  return std::clamp<Duration>(settings.lease / 8, first_pause, 1s);
+}
+
+Command hello(const RedisCredentials& credentials) {
+  Command command{"HELLO", "2"};
+  if (!credentials.password.empty()) {
+    command.insert(command.end(), {"AUTH", credentials.user.empty() ? "default" : credentials.user,
+                                   credentials.password});
+  }
+  command.insert(command.end(), {"SETNAME", "conclave"});
+  return command;
+}
+
+}  // namespace
+
+Line::Line(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Purpose purpose,
+           Handlers handlers)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      purpose_(purpose),
+      handlers_(std::move(handlers)) {}
+
+void Line::open() {
+  if (state_ == State::idle) connect();
+}
+
+// Does it later, unless something else has happened by then.
+void Line::after(Duration wait, void (Line::*act)()) {
+  loop_.post_at(loop_.clock().now() + wait,
+                [this, act, step = step_, alive = std::weak_ptr(alive_)] {
+                  if (!alive.expired() && step == step_) (this->*act)();
+                });
+}
+
+void Line::connect() {
+  state_ = State::connecting;
+  step_ += 1;
+  greetings_.clear();
+  wire_ = std::make_shared<Wire>(
+      loop_, settings_->endpoint,
+      net::Stream::Handlers{.connected = [this] { greet(); },
+                            .received = [this](std::string_view bytes) { heard(bytes); },
+                            .failed = [this](const Error& why) { fail(why); }});
+  after(settings_->request_timeout, &Line::gave_up_waiting);
+}
+
+void Line::gave_up_waiting() { fail(silent(*settings_)); }
+
+// Everything that has to be asked first, at one go.
+void Line::greet() {
+  const auto credentials = credentials_of(*settings_);
+  if (!credentials) return fail(credentials.error());
+  state_ = State::greeting;
+  std::string bytes = encode(hello(*credentials));
+  greetings_asked_ = 1;
+  const auto ask = [&](const Command& command) {
+    bytes += encode(command);
+    greetings_asked_ += 1;
+  };
+  if (settings_->database != 0) ask({"SELECT", std::to_string(settings_->database)});
+  if (purpose_ == Purpose::commands) {
+    ask({"INFO", "server"});
+    ask({"INFO", "replication"});
+  }
+  greeting_ = {};
+  greeting_.at = loop_.clock().now();  // before the server counts
+  wire_->stream.write(std::move(bytes));
+}
+
+void Line::heard(std::string_view bytes) {
+  const auto wire = wire_;
+  const std::weak_ptr alive = alive_;
+  wire->reader.feed(bytes);
+  // Whoever is told may end this connection, or all of it.
+  while (!alive.expired() && wire == wire_) {
+    auto reply = wire->reader.next();
+    if (!reply) return fail(reply.error());
+    if (!reply->has_value()) return;
+    took(std::move(**std::move(reply)));
+  }
+}
+
+void Line::took(RedisReply reply) {
+  if (state_ == State::ready) return handlers_.received(std::move(reply));
+  if (state_ == State::noting) return is_noted(reply);
+  greetings_.push_back(std::move(reply));
+  if (greetings_.size() == greetings_asked_) answered_greeting();
+}
+
+void Line::answered_greeting() {
+  const auto greeting = greeted(greetings_[0], settings_->where);
+  if (!greeting) return fail(greeting.error());
+  greeting_.knows_flags = greeting->knows_flags;
+  if (settings_->database != 0) {
+    if (const auto* error = std::get_if<RedisError>(&greetings_[1].value)) {
+      if (error->message.starts_with("NOPERM")) {
+        return fail(trouble_of(*error, settings_->where, "SELECT").error);
+      }
+      return fail(invalid_argument("database: " + settings_->where + " has no database " +
+                                   std::to_string(settings_->database)));
+    }
+  }
+  if (purpose_ == Purpose::commands) {
+    learn(greeting_, greetings_[greetings_.size() - 2], greetings_.back());
+  }
+  if (!greeting_.needs_note) return become_ready();
+  state_ = State::noting;
+  send({"EVAL", text_of(age, greeting_.knows_flags), "1", server_key(settings_->prefix),
+        greeting_.identity});
+}
+
+void Line::is_noted(const RedisReply& reply) {
+  greeting_.age = noted_age(reply);
+  become_ready();
+}
+
+void Line::become_ready() {
+  state_ = State::ready;
+  step_ += 1;
+  ready_since_ = loop_.clock().now();
+  greetings_.clear();
+  handlers_.ready(greeting_);
+}
+
+void Line::fail(const Error& why) {
+  if (wire_ == nullptr) return;
+  // One that did not last is not replaced at once for ever.
+  const bool lasted =
+      state_ == State::ready && loop_.clock().now() - ready_since_ > longest_pause(*settings_);
+  failures_ = lasted ? 0 : failures_ + 1;
+  wire_.reset();
+  state_ = State::pausing;
+  step_ += 1;
+  after(pause(), &Line::connect);
+  handlers_.broken(why);
+}
+
+Duration Line::pause() {
+  if (failures_ == 0) return Duration::zero();
+  const Duration longest = longest_pause(*settings_);
+  const Duration grown = std::min(first_pause * (1U << std::min(failures_ - 1, 10U)), longest);
+  return grown / 2 +
+         Duration{std::uniform_int_distribution<std::int64_t>(0, grown.count() / 2)(random_)};
+}
+
+}  // namespace conclave::redis

@@ -1,0 +1,61 @@
+#include <cassert>
+#include <stdexcept>
+
+#include <conclave/timing.hpp>
+
+#include "stores/redis/given.hpp"
+#include "stores/redis/keys.hpp"
+#include "stores/redis/link.hpp"
+#include "stores/redis/redis_store.hpp"
+
+namespace conclave {
+namespace {
+
+std::shared_ptr<net::AsioLoop> asio_loop(const std::shared_ptr<Loop>& given) {
+  // make_loop() makes no other ones.
+  if (given != nullptr) return std::static_pointer_cast<net::AsioLoop>(given);
+  return std::make_shared<net::AsioLoop>();
+}
+
+bool is_near(const net::Endpoint& endpoint) {
+  const std::string& host = endpoint.host;
+  return !endpoint.unix_path.empty() || host == "localhost" || host == "::1" ||
+         host.starts_with("127.");
+}
+
+}  // namespace
+
+std::shared_ptr<Store> make_redis_store(RedisOptions options) {
+  auto checked = redis::settings_of(options);
+  if (!checked) throw std::invalid_argument(checked.error().message);
+  const auto settings = std::make_shared<const redis::Settings>(*std::move(checked));
+  const auto loop = asio_loop(options.loop);
+  const redis::StoreSettings store{
+      .prefix = settings->prefix,
+      .lease = settings->lease,
+      .request_timeout = settings->request_timeout,
+      .tls_or_near = settings->endpoint.tls.has_value() || is_near(settings->endpoint)};
+  return keep_with_loop(loop,
+                        std::make_shared<redis::RedisStore>(
+                            loop, store, std::make_unique<redis::Link>(*loop, settings), settings));
+}
+
+std::shared_ptr<Store> make_redis_store(RedisExecute execute, RedisClientOptions options) {
+  if (!execute)
+    throw std::invalid_argument("execute: it is empty: give a function that runs a command");
+  if (auto error = redis::check_prefix(options.prefix)) throw std::invalid_argument(error->message);
+  TimingOptions timing;
+  timing.lease = options.lease;
+  if (const auto refused = resolve_timing(timing); !refused) {
+    throw std::invalid_argument(refused.error().message);
+  }
+  const auto loop = asio_loop(options.loop);
+  const redis::StoreSettings store{
+      .prefix = options.prefix, .lease = options.lease, .request_timeout = options.lease / 8};
+  return keep_with_loop(
+      loop, std::make_shared<redis::RedisStore>(
+                loop, store,
+                std::make_unique<redis::Given>(loop, std::move(execute), options.prefix), nullptr));
+}
+
+}  // namespace conclave

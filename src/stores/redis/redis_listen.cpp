@@ -1,0 +1,145 @@
+// What the server tells, and who is told of it here.
+#include "stores/redis/keys.hpp"
+#include "stores/redis/redis_calls.hpp"
+
+namespace conclave::redis {
+namespace {
+
+constexpr std::size_t looks_at_a_time = 50;
+
+}  // namespace
+
+Operation RedisStore::observe(std::string election, std::string candidate, Sink sink) {
+  const Operation operation = ++last_operation_;
+  const std::string record = key(election);
+  const Spot* const known = spots_.find(record);
+  const bool first = known == nullptr || known->ears.empty();
+  spots_.listen(record,
+                std::make_shared<Ear>(Ear{operation, std::move(candidate), std::move(sink)}));
+  if (inbox_) {
+    inbox_->open();
+    if (first) inbox_->subscribe(news_channel(record));
+  }
+  // The first look comes when we listen, so that nothing is missed in between.
+  if (hearing_ == Hearing::no || !first) look_soon(record);
+  return operation;
+}
+
+// The inbox comes last: when it is open, all is.
+std::vector<std::string> RedisStore::wanted_channels() const {
+  std::vector<std::string> channels;
+  spots_.for_each([&](const std::string& record, const Spot& spot) {
+    if (!spot.ears.empty()) channels.push_back(news_channel(record));
+    if (spot.led) channels.push_back(leader_channel(record));
+  });
+  channels.push_back(inbox_id_);
+  return channels;
+}
+
+void RedisStore::is_hearing(const std::string& channel) {
+  if (const auto record = record_of_news(channel)) return look_soon(std::string(*record));
+  if (channel != inbox_id_) return;
+  hearing_ = Hearing::yes;
+  const std::weak_ptr alive = alive_;
+  for (const Task& each : std::exchange(until_sure_, {})) {
+    if (alive.expired()) return;
+    each();
+  }
+  if (alive.expired() || !std::exchange(stood_deaf_, false)) return;
+  // Bids that stand without an inbox are to be repeated with one.
+  std::vector<std::string> records;
+  spots_.for_each([&](const std::string& record, const Spot&) { records.push_back(record); });
+  for (const std::string& each : records) {
+    if (!alive.expired()) spots_.tell(each, YourTurn{});
+  }
+}
+
+// Nobody will be told of anything. What is asked for now is at least looked at.
+void RedisStore::is_deaf() {
+  hearing_ = Hearing::no;
+  spots_.for_each([&](const std::string& record, const Spot& spot) {
+    if (!spot.ears.empty()) look_soon(record);
+  });
+  const std::weak_ptr alive = alive_;
+  for (const Task& each : std::exchange(until_sure_, {})) {
+    if (alive.expired()) return;
+    each();
+  }
+}
+
+void RedisStore::heard(const std::string& channel, const std::string& letter) {
+  if (channel == inbox_id_) {
+    const auto mail = letter_in(letter);
+    if (!mail) return;
+    if (mail->turn_of) return spots_.tell_turn(mail->record, *mail->turn_of);
+    return spots_.tell(mail->record, *mail->vacant);
+  }
+  const auto record = record_of_news(channel);
+  const auto news = record ? news_in(letter) : std::nullopt;
+  if (news) spots_.tell(std::string(*record), *news);
+}
+
+// ---------------------------------------------------------------- leading
+
+// Whoever finds no record can ask whether somebody listens as its leader.
+void RedisStore::leads(const std::string& record, const Bid& bid) {
+  Spot& spot = spots_.at(record);
+  const bool already = spot.led.has_value();
+  spot.led = bid.attempt;
+  spot.metadata =
+      bid.metadata.empty() ? nullptr : std::make_unique<const std::string>(bid.metadata);
+  if (inbox_ && !already) inbox_->subscribe(leader_channel(record));
+}
+
+void RedisStore::leads_no_more(const std::string& record, const Attempt& attempt) {
+  Spot* const spot = spots_.find(record);
+  if (spot == nullptr || spot->led != attempt) return;
+  spot->led.reset();
+  spot->metadata.reset();
+  spots_.drop_if_idle(record);
+  if (inbox_) inbox_->unsubscribe(leader_channel(record));
+}
+
+// ---------------------------------------------------------------- looks
+
+void RedisStore::look_soon(const std::string& record) {
+  to_look_.push_back(record);
+  if (to_look_.size() == 1) loop_->post(while_alive([this] { look(); }));
+}
+
+void RedisStore::look() {
+  auto records = std::exchange(to_look_, {});
+  for (std::size_t first = 0; first < records.size(); first += looks_at_a_time) {
+    const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto count = std::min(looks_at_a_time, records.size() - first);
+    look_at({begin, begin + static_cast<std::ptrdiff_t>(count)});
+  }
+}
+
+void RedisStore::look_at(std::vector<std::string> records) {
+  const auto again = [this, records] {
+    loop_->post_at(now() + settings_.request_timeout, while_alive([this, records] {
+                     for (const std::string& each : records) {
+                       if (spots_.find(each) != nullptr) look_soon(each);
+                     }
+                   }));
+  };
+  commands_->prepare(while_alive([=, this](const std::optional<Error>& failed) {
+    if (failed) return again();
+    Command keys;
+    for (const std::string& each : records) {
+      keys.push_back(each);
+      keys.push_back(metadata_key(each));
+    }
+    commands_->run(redis::look, keys, {}, while_alive([=, this](const Result<Delivered>& answer) {
+                     const auto* const found = answer ? elements_in(answer->reply) : nullptr;
+                     if (found == nullptr || found->size() != records.size()) return again();
+                     const std::weak_ptr alive = alive_;
+                     for (std::size_t i = 0; i < records.size() && !alive.expired(); ++i) {
+                       if (const auto seen = looked_in((*found)[i])) spots_.tell(records[i], *seen);
+                     }
+                   }));
+  }));
+}
+
+}  // namespace conclave::redis

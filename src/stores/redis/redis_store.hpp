@@ -1,0 +1,127 @@
+// The verbs on a Redis server. Everything happens on the loop.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "stores/redis/commands.hpp"
+#include "stores/redis/inbox.hpp"
+#include "stores/redis/replies.hpp"
+#include "stores/redis/spots.hpp"
+
+namespace conclave::redis {
+
+// What a store needs to know, whoever executes its commands.
+struct StoreSettings {
+  std::string prefix{};
+  Duration lease{};
+  Duration request_timeout{};
+  bool tls_or_near = true;  // nobody in between can read along
+};
+
+class RedisStore final : public Store {
+ public:
+  // Without settings for an inbox nobody is woken: candidates look.
+  RedisStore(std::shared_ptr<net::AsioLoop> loop, StoreSettings settings,
+             std::unique_ptr<Commands> commands, std::shared_ptr<const Settings> inbox);
+  ~RedisStore() override;
+  RedisStore(const RedisStore&) = delete;
+  RedisStore& operator=(const RedisStore&) = delete;
+
+  const Traits& traits() const noexcept override { return traits_; }
+  Duration lease() const noexcept override { return settings_.lease; }
+  const Clock& clock() const noexcept override { return loop_->clock(); }
+  Executor& executor() noexcept override { return *loop_; }
+
+  Operation campaign(Bid bid, std::function<void(CampaignAnswer)> done) override;
+  Operation renew(std::vector<Renewal> due,
+                  std::function<void(std::size_t, RenewAnswer)> done) override;
+  Operation resign(Resignation resignation, std::function<void(Answer)> done) override;
+  Operation observe(std::string election, std::string candidate, Sink sink) override;
+  Operation inspect(std::string election, std::function<void(InspectAnswer)> done) override;
+  Operation end(std::string election, std::function<void(Answer)> done) override;
+  Operation remove(std::string election, Remains remains,
+                   std::function<void(Answer)> done) override;
+  Operation check(std::function<void(CheckAnswer)> done) override;
+  void cancel(Operation operation) override;
+
+ private:
+  // Whether the server can reach us by a message. Bids wait until it is known.
+  enum class Hearing { unsure, yes, no };
+
+  template <typename Answered>
+  struct Call {
+    Operation operation{};
+    std::function<void(Answered)> done{};
+  };
+  template <typename Answered>
+  using CallPtr = std::shared_ptr<Call<Answered>>;
+  struct Renewing;  // renewals that were asked for together
+  using RenewingPtr = std::shared_ptr<Renewing>;
+
+  // ---- calls and answers
+  template <typename Answered>
+  CallPtr<Answered> begin(std::function<void(Answered)> done);
+  template <typename Answered>
+  void answer(const CallPtr<Answered>& call, Answered with);
+  template <typename Done, typename Answered>
+  Operation reply(Done done, Answered with);
+  template <typename Answered, typename Act>
+  Operation ask(std::function<void(Answered)> done, const Script& script, Command keys,
+                Command arguments, Act understand);
+  template <typename Act>
+  auto while_alive(Act act);
+
+  // ---- campaign
+  void bid(const Bid& bid, const CallPtr<CampaignAnswer>& call);
+  CampaignAnswer answered(const Bid& bid, const Result<Delivered>& answer);
+  void remind(const Bid& bid, Duration wait);
+  [[nodiscard]] bool is_patient(const std::string& record) const;
+
+  // ---- renew and resign
+  void renew_some(const RenewingPtr& renewing, std::size_t first, std::size_t count);
+  void renewed_some(const RenewingPtr& renewing, std::size_t first, std::size_t count,
+                    const Result<Delivered>& answer);
+  void renewed(const RenewingPtr& renewing, std::size_t index, std::string_view word, Instant sent);
+  void repair(const RenewingPtr& renewing, std::size_t index);
+  void tell_renewed(const RenewingPtr& renewing, std::size_t index, RenewAnswer with);
+  Answer resigned(const Resignation& resignation, const RedisReply& reply);
+  void announce(const std::string& record, Term term);
+
+  // ---- leading and listening
+  void leads(const std::string& record, const Bid& bid);
+  void leads_no_more(const std::string& record, const Attempt& attempt);
+  void heard(const std::string& channel, const std::string& letter);
+  void is_hearing(const std::string& channel);
+  void is_deaf();
+  [[nodiscard]] std::vector<std::string> wanted_channels() const;
+  void look_soon(const std::string& record);
+  void look();
+  void look_at(std::vector<std::string> records);
+
+  // ---- what an answer means
+  [[nodiscard]] Asked asked(const std::string& record) const;
+  [[nodiscard]] std::string key(const std::string& election) const;
+  template <typename Answered>
+  Answered not_understood(const Result<Delivered>& answer, const std::string& record,
+                          std::string_view to);
+  [[nodiscard]] Instant now() const noexcept { return clock().now(); }
+
+  const std::shared_ptr<net::AsioLoop> loop_;
+  const StoreSettings settings_;
+  Traits traits_;
+  std::string inbox_id_;  // the channel of this process
+  Hearing hearing_ = Hearing::unsure;
+  bool stood_deaf_ = false;  // some bid stands without an inbox
+  std::vector<Task> until_sure_;
+  Spots spots_;
+  std::map<std::string, Instant> vanished_;  // records that a leader should write anew, since when
+  std::vector<std::string> to_look_;
+  std::map<Operation, Task> calls_;  // how each is answered when it is given up
+  Operation last_operation_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<Commands> commands_;
+  std::unique_ptr<Inbox> inbox_;
+};
+
+}  // namespace conclave::redis

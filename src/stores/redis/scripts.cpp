@@ -1,0 +1,383 @@
+#include "stores/redis/scripts.hpp"
+
+namespace conclave::redis {
+
+// A record is a hash without a time to live: nothing in it disappears by itself. Times are
+// microseconds of the server's clock, terms are decimal text.
+const std::string_view script_common = R"lua(
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+-- tostring() would round it.
+local function text(number) return string.format('%.0f', number) end
+
+-- Terms have 64 bits and Lua's numbers 53, so they are compared and counted as text.
+local function less(a, b) return #a < #b or (#a == #b and a < b) end
+local function greater(a, b) return less(a, b) and b or a end
+local function next_of(term)
+  local at = #term
+  while at > 0 and term:sub(at, at) == '9' do at = at - 1 end
+  local zeros = string.rep('0', #term - at)
+  if at == 0 then return '1' .. zeros end
+  return term:sub(1, at - 1) .. string.char(term:byte(at) + 1) .. zeros
+end
+
+local fields = {'format', 'term', 'attempt', 'state', 'leader', 'lease', 'own_lease', 'previous_lease',
+                'vacancy', 'renewed', 'stamp', 'granted', 'vacated', 'repaired', 'ended', 'metadata'}
+local function read(key)
+  local values = redis.call('HMGET', key, unpack(fields))
+  local record = {}
+  for i, name in ipairs(fields) do record[name] = values[i] or nil end
+  return record
+end
+
+-- What is not ours is neither understood nor touched.
+local function fault_of(key, record)
+  if record.format == '1' then return nil end
+  if record.format then return {'NEWER', record.format} end
+  if redis.call('EXISTS', key) == 1 then return {'FOREIGN'} end
+  return nil
+end
+
+-- No version comes back, also when the clock was set back.
+local function next_stamp(record) return text(math.max(tonumber(record.stamp or '0') + 1, now)) end
+local function lease_end(record) return tonumber(record.renewed or '0') + tonumber(record.lease or '0') end
+)lua";
+
+// Standing bids: a sorted set in the order in which they came, and what each one said.
+const std::string_view script_line = R"lua(
+local function waiter(attempt)
+  local packed = redis.call('HGET', waiting, attempt)
+  if not packed then return nil end
+  local inbox, repeated, lease, told, candidate, metadata =
+      packed:match('^(.-)\n(%d+)\n(%d+)\n(%d+)\n(.-)\n(.*)$')
+  if not inbox then return nil end
+  return {inbox = inbox, repeated = tonumber(repeated), lease = tonumber(lease), told = tonumber(told),
+          candidate = candidate, metadata = metadata}
+end
+
+local function leave(attempt)
+  redis.call('HDEL', waiting, attempt)
+  return redis.call('ZREM', queue, attempt) == 1
+end
+
+-- Tells the first in line that it is its turn, and the next ones what has become of the place. Whose
+-- inbox nobody reads is dead.
+local function call_up(key, count, term, state)
+  local told = 0
+  for _, attempt in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
+    local bid = waiter(attempt)
+    if not bid then
+      leave(attempt)
+    elseif bid.inbox ~= '' then
+      local letter = told == 0 and 'turn\n' .. key .. '\n' .. bid.candidate
+          or 'vacant\n' .. key .. '\n' .. term .. '\n' .. state
+      if redis.pcall('PUBLISH', bid.inbox, letter) == 0 then leave(attempt) else told = told + 1 end
+    end
+    if told == count then return end
+  end
+end
+)lua";
+
+const std::string_view script_shown = R"lua(
+local function metadata_of(record, key)
+  return record.metadata and redis.call('GET', key) or ''
+end
+local function show(record, key)
+  return {record.leader, record.term, record.attempt, record.stamp, record.lease, record.renewed,
+          record.granted, metadata_of(record, key)}
+end
+)lua";
+
+namespace {
+
+constexpr std::string_view campaign_body = R"lua(
+local key, queue, waiting, metadata_key = unpack(KEYS)
+local attempt, candidate, lease, floor, metadata, seen_term, seen_stamp, expected, inbox, server, patient =
+    unpack(ARGV)
+--common--
+--line--
+--shown--
+-- The client has asked this server for how long it decides. A promotion makes it another one.
+local function is_same_server()
+  if server == '' then return true end
+  local info = redis.pcall('INFO', 'replication')
+  return type(info) == 'string' and info:match('master_replid:(%x+)') == server
+end
+
+local record = read(key)
+local fault = fault_of(key, record)
+if fault then return fault end
+if record.ended then return {'ENDED'} end
+
+local known = record.term and record.state ~= 'removed' and not less(record.term, floor)
+if known and record.attempt == attempt then
+  if record.state ~= 'held' then return {'FINISHED'} end
+  if not is_same_server() then return {'CHANGED'} end
+  redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp(record))
+  return {'GRANTED', record.term, record.own_lease, record.vacancy, record.previous_lease}
+end
+
+-- The first in line is dropped when it should have looked again long ago.
+local lease_before = tonumber(record.lease or '0')
+for _ = 1, 16 do
+  local first = redis.call('ZRANGE', queue, 0, 0)[1]
+  if not first or first == attempt then break end
+  local bid = waiter(first)
+  if bid and now - bid.repeated <= (bid.told + 1) * 2 * math.max(lease_before, bid.lease) then break end
+  leave(first)
+end
+
+local found = nil
+if not record.term then
+  found = 'absent'
+elseif record.state == 'removed' then
+  found = now < lease_end(record) and 'abandoned' or 'absent'
+elseif less(record.term, floor) then
+  found = 'absent'
+elseif record.state ~= 'held' then
+  found = record.state
+elseif record.term == seen_term and record.stamp == seen_stamp then
+  found = 'expired'
+elseif now >= lease_end(record) and expected ~= '' and now - tonumber(expected) <= lease_before / 50 then
+  found = 'expired'
+end
+
+local before = redis.call('ZRANK', queue, attempt) or redis.call('ZCARD', queue)
+local wait = 0
+if record.state == 'held' and not found then
+  wait = math.max(lease_end(record) - now, 0)
+elseif record.vacated then
+  local turn = math.min(before * 20000, lease_before)
+  wait = math.max(0, math.min(tonumber(record.vacated) + turn - now, turn))
+end
+
+-- A record can vanish under a leader that has not heard of it. It listens, and will write it anew.
+local vanished = false
+if not record.term and patient ~= '1' then
+  local listening = redis.pcall('PUBSUB', 'NUMSUB', key .. ':leader')
+  vanished = type(listening) == 'table' and not listening.err and listening[2] > 0
+end
+
+if not found or wait > 0 or vanished then
+  if before == redis.call('ZCARD', queue) then
+    local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')
+    redis.call('ZADD', queue, text(math.max(tonumber(last[2] or '0') + 1, now)), attempt)
+  end
+  redis.call('HSET', waiting, attempt, table.concat(
+      {inbox, text(now), lease, before + 1, candidate, metadata}, '\n'))
+  if vanished then return {'VANISHED', before + 1, text(tonumber(lease) / 4)} end
+  local reply = {'HELD', before + 1, text(wait), text(now)}
+  if not found then reply[5] = show(record, metadata_key) end
+  return reply
+end
+
+if not is_same_server() then return {'CHANGED'} end
+local term = greater(greater(next_of(record.term or '0'), text(now)), next_of(floor))
+if less('18446744073709551615', term) then return {'EXHAUSTED'} end
+local settled = found == 'released' or found == 'expired'
+local waited_for = settled and lease or text(math.max(tonumber(lease), lease_before))
+redis.call('DEL', key, metadata_key)
+record = {format = '1', term = term, attempt = attempt, state = 'held', leader = candidate,
+          lease = waited_for, own_lease = lease, previous_lease = text(lease_before), vacancy = found,
+          renewed = text(now), stamp = next_stamp(record), granted = text(now)}
+if metadata ~= '' then
+  record.metadata = '1'
+  redis.call('SET', metadata_key, metadata)
+end
+local written = {}
+for name, value in pairs(record) do
+  written[#written + 1] = name
+  written[#written + 1] = value
+end
+redis.call('HSET', key, unpack(written))
+leave(attempt)
+redis.pcall('PUBLISH', key .. ':news', table.concat(
+    {'record', term, attempt, record.stamp, record.lease, record.renewed, text(now), record.granted, candidate,
+     metadata}, '\n'))
+call_up(key, 1, term, 'held')  -- it is next now, and looks when this lease would end
+return {'GRANTED', term, lease, found, text(lease_before)}
+)lua";
+
+constexpr std::string_view renew_body = R"lua(
+--common--
+local wanted = {'format', 'term', 'attempt', 'state', 'stamp', 'ended'}
+local answers = {}
+for i, key in ipairs(KEYS) do
+  local attempt, term = ARGV[2 * i - 1], ARGV[2 * i]
+  local r = redis.pcall('HMGET', key, unpack(wanted))
+  if r.err then
+    answers[i] = 'other'
+  elseif not r[1] then
+    answers[i] = redis.call('EXISTS', key) == 1 and 'other' or 'gone'
+  elseif r[1] ~= '1' then
+    answers[i] = 'newer'
+  elseif r[6] then
+    answers[i] = 'ended'
+  elseif r[2] == term and r[3] == attempt and r[4] == 'held' then
+    redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp({stamp = r[5]}))
+    answers[i] = 'renewed'
+  elseif less(r[2], term) and r[3] ~= attempt then  -- one attempt has one term
+    answers[i] = 'older'
+  else
+    answers[i] = less(term, r[2]) and 'superseded' or 'lost'
+  end
+end
+return answers
+)lua";
+
+constexpr std::string_view repair_body = R"lua(
+local key, metadata_key = unpack(KEYS)
+local attempt, term, lease, candidate, metadata = unpack(ARGV)
+--common--
+local record = read(key)
+local fault = fault_of(key, record)
+if fault then return fault end
+if record.ended then return {'ended'} end
+if record.term == term and record.attempt == attempt and record.state == 'held' then
+  redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp(record))
+  return {'renewed'}
+end
+if record.term and (record.attempt == attempt or not less(record.term, term)) then
+  return {less(term, record.term) and 'superseded' or 'lost'}
+end
+local waited_for = text(math.max(tonumber(lease), tonumber(record.lease or '0')))
+redis.call('DEL', key, metadata_key)
+redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', candidate,
+           'lease', waited_for, 'own_lease', lease, 'previous_lease', '0', 'vacancy', 'absent',
+           'renewed', text(now), 'stamp', next_stamp(record), 'granted', text(now), 'repaired', '1')
+if metadata ~= '' then
+  redis.call('HSET', key, 'metadata', '1')
+  redis.call('SET', metadata_key, metadata)
+end
+return {'renewed'}
+)lua";
+
+constexpr std::string_view resign_body = R"lua(
+local key, queue, waiting = unpack(KEYS)
+local attempt, term, mark = unpack(ARGV)
+--common--
+--line--
+local record = read(key)
+local fault = fault_of(key, record)
+if fault then return fault end
+local was_first = redis.call('ZRANK', queue, attempt) == 0
+if leave(attempt) then
+  if was_first then call_up(key, 1, record.term or '0', record.state or 'absent') end
+  return {'DONE'}
+end
+local holds = record.state == 'held' and record.attempt == attempt and (term == '' or term == record.term)
+if not holds or record.ended then return {'GONE'} end
+-- While it was gone, somebody else may have been confirmed.
+if record.repaired then mark = 'abandoned' end
+redis.call('HSET', key, 'state', mark, 'vacated', text(now))
+call_up(key, 3, record.term, mark)
+return {'DONE', mark}
+)lua";
+
+constexpr std::string_view announce_body = R"lua(
+local key = KEYS[1]
+local term = ARGV[1]
+--common--
+local record = read(key)
+if record.term == term and record.vacated and not record.ended then
+  redis.call('PUBLISH', key .. ':news', table.concat({'vacant', term, record.state}, '\n'))
+end
+return 0
+)lua";
+
+constexpr std::string_view look_body = R"lua(
+--common--
+--shown--
+local answers = {}
+for i = 1, #KEYS, 2 do
+  local readable, record = pcall(read, KEYS[i])
+  local answer = {'other'}
+  if readable and not fault_of(KEYS[i], record) then
+    answer = {record.ended and 'ended' or record.state or 'absent', text(now), record.term or '0'}
+    if record.state == 'held' and not record.ended then answer[4] = show(record, KEYS[i + 1]) end
+  end
+  answers[#answers + 1] = answer
+end
+return answers
+)lua";
+
+constexpr std::string_view inspect_body = R"lua(
+local key, queue, waiting, metadata_key = unpack(KEYS)
+--common--
+--line--
+--shown--
+local record = read(key)
+local fault = fault_of(key, record)
+if fault then return fault end
+local state = record.state or 'absent'
+if state == 'held' and now >= lease_end(record) then state = 'expired' end
+local bids = {}
+for _, attempt in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
+  local bid = waiter(attempt)
+  if bid then bids[#bids + 1] = {bid.candidate, bid.metadata} end
+end
+local answer = {'SEEN', state, record.ended and 1 or 0, text(now), record.term or '0', bids}
+if record.state == 'held' then answer[7] = show(record, metadata_key) end
+return answer
+)lua";
+
+constexpr std::string_view end_body = R"lua(
+local key, queue, waiting = unpack(KEYS)
+--common--
+local record = read(key)
+local fault = fault_of(key, record)
+if fault then return fault end
+if not record.term or record.state == 'removed' then return {'GONE'} end
+redis.call('HSET', key, 'ended', '1')
+if record.state == 'held' then redis.call('HSET', key, 'state', 'abandoned', 'vacated', text(now)) end
+redis.call('DEL', queue, waiting)
+redis.pcall('PUBLISH', key .. ':news', 'ended')
+return {'DONE'}
+)lua";
+
+constexpr std::string_view remove_body = R"lua(
+local key, queue, waiting, metadata_key = unpack(KEYS)
+--common--
+local record = read(key)
+local fault = fault_of(key, record)
+if fault then return fault end
+local is_trace = record.state == 'removed'
+if not record.term or (is_trace and ARGV[1] == 'trace') then return {'GONE'} end
+if record.state == 'held' then return {'HELD', record.leader} end
+local believed = record.state ~= 'released' and now < lease_end(record)
+if ARGV[1] == 'nothing' and believed then return {'BELIEVED'} end
+redis.call('DEL', key, queue, waiting, metadata_key)
+if ARGV[1] == 'trace' then
+  redis.call('HSET', key, 'format', '1', 'term', record.term, 'state', 'removed', 'stamp', next_stamp(record))
+  if believed then redis.call('HSET', key, 'renewed', record.renewed, 'lease', record.lease) end
+end
+return {'DONE'}
+)lua";
+
+constexpr std::string_view age_body = R"lua(
+--common--
+local known = redis.call('HMGET', KEYS[1], 'server', 'since')
+if known[1] == ARGV[1] and tonumber(known[2]) <= now then return text(now - tonumber(known[2])) end
+redis.call('HSET', KEYS[1], 'format', '1', 'server', ARGV[1], 'since', text(now))
+return '0'
+)lua";
+
+// An election goes on when the memory is full: the leader may be the one who cleans up.
+constexpr std::string_view writes = "allow-oom";
+constexpr std::string_view reads = "no-writes,allow-oom";
+
+}  // namespace
+
+const Script campaign{"campaign", writes, campaign_body};
+const Script renew{"renew", writes, renew_body};
+const Script repair{"repair", writes, repair_body};
+const Script resign{"resign", writes, resign_body};
+const Script announce{"announce", writes, announce_body};
+const Script look{"look", reads, look_body};
+const Script inspect{"inspect", reads, inspect_body};
+const Script end{"end", writes, end_body};
+const Script remove{"remove", writes, remove_body};
+const Script age{"age", writes, age_body};
+
+}  // namespace conclave::redis

@@ -1,0 +1,136 @@
+#include "stores/redis/settings.hpp"
+
+#include <exception>
+#include <fstream>
+#include <iterator>
+
+#include <conclave/timing.hpp>
+
+#include "stores/redis/keys.hpp"
+
+namespace conclave::redis {
+namespace {
+
+std::optional<Error> check_lease(Duration lease) {
+  TimingOptions timing;
+  timing.lease = lease;
+  const auto resolved = resolve_timing(timing);
+  return resolved ? std::nullopt : std::optional(resolved.error());
+}
+
+std::optional<Error> check_place(const RedisOptions& options) {
+  if (options.unix_socket.empty()) {
+    if (options.host.empty()) return invalid_argument("host: it is empty: name the Redis server");
+    if (options.port == 0) return invalid_argument("port: 0 is none: 6379 is the usual one");
+    return std::nullopt;
+  }
+  if (options.unix_socket.size() > 107) {
+    return invalid_argument(
+        "unix_socket: the path is longer than the 107 bytes that the system takes");
+  }
+  if (options.tls) return invalid_argument("tls: a Unix socket has none: leave it out");
+  return std::nullopt;
+}
+
+std::optional<Error> check_credentials(const RedisOptions& options) {
+  const int sources = (options.password.empty() ? 0 : 1) + (options.password_file.empty() ? 0 : 1) +
+                      (options.credentials ? 1 : 0);
+  if (sources > 1) {
+    return invalid_argument(
+        "password: it is given twice: choose one of password, password_file and credentials");
+  }
+  if (!options.user.empty() && sources == 0) {
+    return invalid_argument("password: the user \"" + options.user + "\" has none: give one");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_tls(const RedisOptions& options) {
+  if (!options.tls) return std::nullopt;
+  if (options.tls->certificate_file.empty() != options.tls->key_file.empty()) {
+    return invalid_argument("certificate_file, key_file: a client certificate needs both files");
+  }
+  if (options.tls->skip_verify && !options.tls->ca_file.empty()) {
+    return invalid_argument(
+        "skip_verify: a ca_file is given, too, and would not be used: choose one");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_timeout(const RedisOptions& options) {
+  if (options.request_timeout < Duration::zero()) {
+    return invalid_argument(
+        "request_timeout: it is negative: leave it out for an eighth of the lease");
+  }
+  if (options.request_timeout > options.lease / 2) {
+    return invalid_argument(
+        "request_timeout: it is longer than half the lease, and a lost reply would cost the leader "
+        "its "
+        "term: shorten it, or lengthen the lease");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Settings> settings_of(const RedisOptions& options) {
+  for (auto error : {check_lease(options.lease), check_place(options), check_credentials(options),
+                     check_tls(options), check_timeout(options), check_prefix(options.prefix)}) {
+    if (error) return *std::move(error);
+  }
+  Settings settings;
+  settings.endpoint.unix_path = options.unix_socket;
+  settings.endpoint.host = options.host;
+  settings.endpoint.port = options.port;
+  if (options.tls) {
+    settings.endpoint.tls =
+        net::TlsOptions{options.tls->ca_file, options.tls->certificate_file, options.tls->key_file,
+                        options.tls->server_name, options.tls->skip_verify};
+  }
+  settings.where = "the Redis server " + net::to_string(settings.endpoint);
+  settings.database = options.database;
+  settings.user = options.user;
+  settings.password = options.password;
+  settings.password_file = options.password_file;
+  settings.credentials = options.credentials;
+  settings.prefix = options.prefix;
+  settings.lease = options.lease;
+  settings.request_timeout =
+      options.request_timeout > Duration::zero() ? options.request_timeout : options.lease / 8;
+  return settings;
+}
+
+Result<RedisCredentials> credentials_of(const Settings& settings) {
+  if (settings.credentials) {
+    try {
+      return settings.credentials();
+    } catch (const std::exception& failed) {
+      return Error{
+          ErrorCode::denied,
+          "the application gave no credentials for " + settings.where + ": " + failed.what(), true,
+          false};
+    }
+  }
+  if (settings.password_file.empty()) return RedisCredentials{settings.user, settings.password};
+  std::ifstream file(settings.password_file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file && text.empty()) {
+    return Error{
+        ErrorCode::denied,
+        "password_file: " + settings.password_file + " cannot be read: check path and rights", true,
+        false};
+  }
+  text.erase(text.find_last_not_of("\r\n") + 1);
+  return RedisCredentials{settings.user, std::move(text)};
+}
+
+Error silent(const Settings& settings) {
+  return {ErrorCode::timed_out,
+          settings.where + " did not answer within " +
+              std::to_string(
+                  std::chrono::ceil<std::chrono::milliseconds>(settings.request_timeout).count()) +
+              " ms",
+          true, false};
+}
+
+}  // namespace conclave::redis

@@ -1,0 +1,94 @@
+#include "stores/redis/trouble.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace conclave::redis {
+namespace {
+
+// What the server says of itself, and what it means. All of it passes, or is mended at the server.
+struct Passing {
+  std::string_view code;
+  std::string_view sentence;
+  bool reconnect = false;
+};
+
+constexpr std::array passing{
+    Passing{"READONLY", "is a replica, and takes no writes: connect to the master", true},
+    Passing{"LOADING", "is loading its data: it will serve when that is done"},
+    Passing{"MASTERDOWN", "is a replica that has lost its master: connect to the master", true},
+    Passing{"CLUSTERDOWN", "belongs to a cluster that is down"},
+    Passing{"MOVED", "belongs to a cluster, which is not supported yet: use a server of its own"},
+    Passing{"ASK", "belongs to a cluster, which is not supported yet: use a server of its own"},
+    Passing{"CROSSSLOT",
+            "belongs to a cluster, which is not supported yet: use a server of its own"},
+    Passing{"TRYAGAIN", "belongs to a cluster that moves its keys"},
+    Passing{"BUSY", "is busy with a script of somebody"},
+    Passing{"OOM", "has reached its maxmemory: raise it, or free some"},
+    Passing{"MISCONF", "cannot save its data, and refuses writes until it can: see its log"},
+    Passing{"NOREPLICAS", "has fewer replicas than it wants for a write"},
+};
+
+bool has_code(std::string_view message, std::string_view code) {
+  return message.starts_with(code) &&
+         (message.size() == code.size() || message[code.size()] == ' ');
+}
+
+}  // namespace
+
+Trouble trouble_of(const RedisError& error, const std::string& where, const std::string& what) {
+  const std::string& message = error.message;
+  const auto found = std::find_if(passing.begin(), passing.end(), [&](const Passing& each) {
+    return has_code(message, each.code);
+  });
+  if (found != passing.end()) {
+    return {{ErrorCode::unavailable, where + " " + std::string(found->sentence), true, false},
+            false,
+            found->reconnect};
+  }
+  if (has_code(message, "WRONGPASS") || message.find("invalid password") != std::string::npos) {
+    return {{ErrorCode::denied, where + " does not know this user and password: check both", false,
+             false},
+            true,
+            true};
+  }
+  if (has_code(message, "NOAUTH")) {
+    return {{ErrorCode::denied, where + " wants a password: give user and password", false, false},
+            true,
+            true};
+  }
+  if (has_code(message, "NOPERM")) {
+    return {{ErrorCode::denied,
+             where + " forbids this user what an election needs (" + message.substr(7) +
+                 "): grant it, see docs/stores/redis.md",
+             false, false},
+            true,
+            false};
+  }
+  if (message.find("WRONGTYPE") != std::string::npos) {
+    return {{ErrorCode::corrupt,
+             what + " at " + where +
+                 " holds something that is no election: rename or delete it, or use another prefix",
+             false, false},
+            true,
+            false};
+  }
+  return {{ErrorCode::unsupported, where + " refused the request: " + message.substr(0, 200), true,
+           false},
+          false,
+          false};
+}
+
+Error nonsense_reply(const std::string& where, std::string_view to) {
+  return {ErrorCode::unsupported,
+          where + " answered " + std::string(to) +
+              " with something that makes no sense: is it a Redis server, and are its keys only "
+              "written by this library?",
+          true, true};
+}
+
+Error given_up() {
+  return {ErrorCode::cancelled, "the call was given up before its answer came", true, true};
+}
+
+}  // namespace conclave::redis
