@@ -10,12 +10,29 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "net/asio_loop.hpp"
 #include "net/stream.hpp"
 #include "net/waiting.hpp"
 
 namespace conclave::net {
+
+// Whether all of the words are in the message.
+inline ::testing::AssertionResult says(const Error& error, const std::vector<std::string>& words) {
+  for (const auto& each : words) {
+    if (error.message.find(each) == std::string::npos) {
+      return ::testing::AssertionFailure() << "no \"" << each << "\" in: " << error.message;
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+inline std::string long_text(std::size_t size) {
+  std::string text(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>((i * 2654435761U) >> 13U);
+  return text;
+}
 
 class Probe {
  public:

@@ -18,22 +18,6 @@ std::string unix_path() {
   return ::testing::TempDir() + "conclave_stream_" + std::to_string(::getpid());
 }
 
-std::string long_text(std::size_t size) {
-  std::string text(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>((i * 2654435761U) >> 13U);
-  return text;
-}
-
-// Whether all of the words are in the message.
-::testing::AssertionResult says(const Error& error, const std::vector<std::string>& words) {
-  for (const auto& each : words) {
-    if (error.message.find(each) == std::string::npos) {
-      return ::testing::AssertionFailure() << "no \"" << each << "\" in: " << error.message;
-    }
-  }
-  return ::testing::AssertionSuccess();
-}
-
 void converse(const Listener& listener, Endpoint endpoint) {
   Probe probe(std::move(endpoint));
   Peer peer = listener.accept();
