@@ -70,7 +70,7 @@ class TcpGate {
   // reply to a request that was carried out.
   void cut_after(Direction direction, std::uint64_t bytes);
 
-  // What a client has received, and how its connection ended, is counted; that it has connected may
+  // What a client has received, and a reset it was told of, is counted; that it has connected may
   // not be yet.
   [[nodiscard]] Counters counters() const;
   // False when that does not come true in time.
