@@ -10,6 +10,7 @@
 #include <list>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -75,21 +76,23 @@ class EchoServer {
 
   void echo(int socket) {
     std::array<char, 16384> bytes{};
-    for (;;) {
-      const auto n = ::recv(socket, bytes.data(), bytes.size(), 0);
-      if (n <= 0) {
-        note([&](Seen& seen) { ++(n == 0 ? seen.ended : seen.reset); });
-        ::shutdown(socket, SHUT_WR);
-        return;
-      }
-      const auto size = static_cast<std::size_t>(n);
-      note([&](Seen& seen) { seen.received.append(bytes.data(), size); });
-      for (std::size_t sent = 0; sent < size;) {
-        const auto m = ::send(socket, bytes.data() + sent, size - sent, MSG_NOSIGNAL);
-        if (m <= 0) break;  // recv() will tell
-        sent += static_cast<std::size_t>(m);
-      }
+    auto n = ::recv(socket, bytes.data(), bytes.size(), 0);
+    while (n > 0 && send_back(socket, {bytes.data(), static_cast<std::size_t>(n)})) {
+      n = ::recv(socket, bytes.data(), bytes.size(), 0);
     }
+    // A reset is told once, to the reader or to the writer: the next call would see an end.
+    note([&](Seen& seen) { ++(n == 0 ? seen.ended : seen.reset); });
+    ::shutdown(socket, SHUT_WR);
+  }
+
+  bool send_back(int socket, std::string_view bytes) {
+    note([&](Seen& seen) { seen.received += bytes; });
+    while (!bytes.empty()) {
+      const auto n = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
   }
 
   servers::ReservedPort port_;

@@ -148,16 +148,15 @@ void TcpGate::accept_all() {
 }
 
 TcpGate::Connections::iterator TcpGate::end(Connections::iterator connection, Flow::Result why) {
+  const std::lock_guard lock(mutex_);  // so that nobody notices an end that is not counted
+  --counters_.open;
+  if (why == Flow::Result::cut) ++counters_.cut;
+  counted_.notify_all();
   if (why != Flow::Result::fine) {
     connection->client.reset();
     if (connection->target) connection->target.reset();
   }
-  const auto next = connections_.erase(connection);
-  const std::lock_guard lock(mutex_);
-  --counters_.open;
-  if (why == Flow::Result::cut) ++counters_.cut;
-  counted_.notify_all();
-  return next;
+  return connections_.erase(connection);
 }
 
 // A target that refuses is shown to the client as a reset: it has been accepted already.

@@ -70,7 +70,8 @@ class TcpGate {
   // reply to a request that was carried out.
   void cut_after(Direction direction, std::uint64_t bytes);
 
-  // What a client has received is counted; what it has connected may not be yet.
+  // What a client has received, and a reset it was told of, is counted; that it has connected may
+  // not be yet.
   [[nodiscard]] Counters counters() const;
   // False when that does not come true in time.
   bool wait_until(const std::function<bool(const Counters&)>& is_so,

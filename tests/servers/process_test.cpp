@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
+#include <chrono>
+#include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -95,7 +99,7 @@ TEST_F(ProcessTest, DiesWithTheTest) {
   {
     const Process test({{std::filesystem::read_symlink("/proc/self/exe").string(),
                          "--gtest_filter=ProcessTest.DiesWithTheTest"},
-                        {"CONCLAVE_TEST_PID_FILE=" + known},
+                        {"CONCLAVE_TEST_PID_FILE=" + known, "TMPDIR=" + folder_.path()},
                         folder_.file("output")});
     const auto limit = std::chrono::steady_clock::now() + patience;
     while (text_of(known).find('\n') == std::string::npos) {

@@ -4,7 +4,10 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <functional>
 #include <future>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -144,6 +147,23 @@ TEST(RedisServer, RestartsWithAndWithoutData) {
   EXPECT_EQ(RedisClient::at_port(port).command({"GET", "a"}).text, "b");
   server.restart_without_data();
   EXPECT_EQ(server.ask({"GET", "a"}).kind, Reply::Kind::nothing);
+}
+
+TEST(RedisServer, WaitsForItsPort) {
+  RedisServer server;
+  server.stop();
+  auto other = std::make_unique<RedisServer>(
+      RedisOptions{.extra = {"port " + std::to_string(server.port())}});
+  auto started = std::async(std::launch::async, [&] { server.start(); });
+  const auto limit = std::chrono::steady_clock::now() + patience;
+  while (server.log().find("Address already in use") == std::string::npos) {
+    ASSERT_LT(std::chrono::steady_clock::now(), limit) << server.log();
+    std::this_thread::sleep_for(2ms);
+  }
+  other.reset();
+  started.get();
+  EXPECT_EQ(RedisClient::at_port(server.port()).command({"PING"}).text, "PONG");
+  EXPECT_EQ(server.info("server", "process_id"), std::to_string(server.pid()));
 }
 
 TEST(RedisServer, ACrashKeepsWhatTheLogHas) {
