@@ -30,7 +30,7 @@ class Certificates {
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
   Certificate authority(const std::string& name) {
-    const auto made = at(name);
+    auto made = at(name);
     run("req -x509 " + new_key + " -days 3650 -subj /CN=" + name + " -keyout " + made.key +
         " -out " + made.file);
     return made;
@@ -39,7 +39,7 @@ class Certificates {
   // For names such as "DNS:localhost,IP:127.0.0.1".
   Certificate issue(const Certificate& authority, const std::string& name,
                     const std::string& is_for, int days = 30) {
-    const auto made = at(name);
+    auto made = at(name);
     write(name + ".ext", "subjectAltName=" + is_for + "\n");
     run("req " + new_key + " -subj /CN=" + name + " -keyout " + made.key + " -out " +
         path(name + ".csr"));

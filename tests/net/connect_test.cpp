@@ -25,7 +25,8 @@ class SilentServer {
     const auto address = address_of(listener_);
     for (auto& each : clients_) {
       each = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-      ::connect(each.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size);
+      static_cast<void>(
+          ::connect(each.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size));
     }
   }
 

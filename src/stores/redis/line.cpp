@@ -62,7 +62,12 @@ void Line::connect() {
   after(settings_->request_timeout, &Line::gave_up_waiting);
 }
 
-void Line::gave_up_waiting() { fail(silent(*settings_)); }
+// A server that wants TLS, or has none, may just be silent: say what was waited for.
+void Line::gave_up_waiting() {
+  Error error = silent(*settings_);
+  error.message += ": it waited for " + std::string(wire_->stream.waits_for());
+  fail(error);
+}
 
 // Everything that has to be asked first, at one go.
 void Line::greet() {
