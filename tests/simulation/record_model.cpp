@@ -29,7 +29,8 @@ CampaignAnswer RecordModel::campaign(const CampaignRequest& request, Real now) {
 std::optional<Vacancy> RecordModel::vacancy_for(const CampaignRequest& request, Real now) const {
   if (record_.term < request.highest_term_seen) return Vacancy::absent;
   switch (record_.mark) {
-    case Mark::none: return Vacancy::absent;
+    case Mark::none:
+      return kind_.hears_leaders && !listening_.empty() ? Vacancy::abandoned : Vacancy::absent;
     case Mark::released: return Vacancy::released;
     case Mark::abandoned: return Vacancy::abandoned;
     case Mark::held: break;
@@ -62,6 +63,7 @@ CampaignAnswer RecordModel::grant(const CampaignRequest& request, Vacancy vacanc
   record_.vacancy = vacancy;
   record_.run = run_;
   record_.repaired = false;
+  listening_.push_back(request.attempt);
   const Caller before = record_.holder;
   record_.holder = request.caller;
   touch(request.lease, now);
@@ -137,6 +139,7 @@ RenewAnswer RecordModel::renew(const RenewRequest& request, Real now) {
 
 Answer RecordModel::resign(const ResignRequest& request, Real) {
   forget(request.attempt);
+  std::erase(listening_, request.attempt);
   if (record_.mark != Mark::held) return Gone{};
   if (record_.attempt != request.attempt) return Gone{};
   if (request.term && *request.term != record_.term) return Gone{};
@@ -151,6 +154,7 @@ void RecordModel::restart(DataLoss loss, Real now) {
   started_ = now;
   if (!kind_.server_judges) return;
   run_ += 1;
+  listening_.clear();
   if (loss == DataLoss::none) return;
   record_ = loss == DataLoss::stale ? saved_ : Place{};
   queue_.clear();

@@ -12,6 +12,8 @@ class RecordModel : public StoreModel {
     bool server_judges = true;  // has a clock, an age, and can lose data; otherwise none of it
     bool repairs = true;        // renew rewrites a record that vanished
     std::int64_t rate = 0;      // of the server's clock
+    // Leaders listen at the server, as on Redis: whoever finds no record hears that somebody does.
+    bool hears_leaders = false;
   };
   explicit RecordModel(Kind kind) : kind_(kind), wall_(kind.rate) {}
 
@@ -23,6 +25,7 @@ class RecordModel : public StoreModel {
   void restart(DataLoss loss, Real now) override;
   void snapshot() override { saved_ = record_; }
   void wipe() override { record_ = {}; }
+  [[nodiscard]] bool protects_newcomers() const override { return kind_.hears_leaders; }
   void delete_early(Real now) override;
   void step_clock(Duration by) override { wall_.step(by); }
   void end(Real now) override;
@@ -72,6 +75,7 @@ class RecordModel : public StoreModel {
   Place record_;
   Place saved_;
   std::vector<Waiter> queue_;
+  std::vector<Attempt> listening_;  // who was granted a term, and has not given it back
   std::uint64_t next_stamp_ = 1;
   std::uint64_t run_ = 1;
   Real touched_{};

@@ -67,6 +67,8 @@ class StoreModel {
   virtual void restart(DataLoss, Real) {}
   virtual void snapshot() {}
   virtual void wipe() {}
+  // Whether a wipe is safe for candidates that have never seen a term.
+  [[nodiscard]] virtual bool protects_newcomers() const { return false; }
   virtual void delete_early(Real) {}
   virtual void step_clock(Duration) {}
   virtual void end(Real now) = 0;

@@ -87,18 +87,19 @@ void World::outage(const Fault& fault) {
   if (loss != DataLoss::none) after_loss(server_down_until_);
 }
 
-// Data that vanish under a running server. Not promised to a newcomer, who cannot know what was
-// there: so there are none for a while.
+// Data that vanish under a running server. Where the store cannot hear its leaders, that is not
+// promised to a newcomer, who cannot know what was there: so there are none for a while.
 void World::wipe() {
   const bool all_have_seen_terms =
       std::all_of(processes_.begin(), processes_.end(), [](const Process& process) {
         return !process.machine || process.machine->status().highest_term_seen.exists();
       });
-  if (!all_have_seen_terms) return;
+  const bool promised = store_->protects_newcomers();
+  if (!all_have_seen_terms && !promised) return;
   note("the store is wiped");
   store_->wipe();
   after_loss(now_);
-  no_newcomers_until_ = now_ + plan_.lease * 5 / 4;
+  if (!promised) no_newcomers_until_ = now_ + plan_.lease * 5 / 4;
 }
 
 void World::happen(const Launch& event) {

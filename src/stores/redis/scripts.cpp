@@ -23,7 +23,8 @@ local function next_of(term)
 end
 
 local fields = {'format', 'term', 'attempt', 'state', 'leader', 'lease', 'own_lease', 'previous_lease',
-                'vacancy', 'renewed', 'stamp', 'granted', 'vacated', 'repaired', 'ended', 'metadata'}
+                'vacancy', 'renewed', 'stamp', 'granted', 'vacated', 'repaired', 'ended', 'metadata',
+                'server'}
 local function read(key)
   local values = redis.call('HMGET', key, unpack(fields))
   local record = {}
@@ -110,12 +111,18 @@ local fault = fault_of(key, record)
 if fault then return fault end
 if record.ended then return {'ENDED'} end
 
+-- The same attempt again: its reply was lost. What was read from a disk since may be older than terms
+-- that were granted meanwhile; then it gets a new one.
 local known = record.term and record.state ~= 'removed' and not less(record.term, floor)
+local restored = false
 if known and record.attempt == attempt then
   if record.state ~= 'held' then return {'FINISHED'} end
   if not is_same_server() then return {'CHANGED'} end
-  redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp(record))
-  return {'GRANTED', record.term, record.own_lease, record.vacancy, record.previous_lease}
+  restored = server == '' or record.server ~= server
+  if not restored then
+    redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp(record))
+    return {'GRANTED', record.term, record.own_lease, record.vacancy, record.previous_lease}
+  end
 end
 
 -- The first in line is dropped when it should have looked again long ago.
@@ -129,7 +136,9 @@ for _ = 1, 16 do
 end
 
 local found = nil
-if not record.term then
+if restored then
+  found = 'abandoned'
+elseif not record.term then
   found = 'absent'
 elseif record.state == 'removed' then
   found = now < lease_end(record) and 'abandoned' or 'absent'
@@ -152,11 +161,15 @@ elseif record.vacated then
   wait = math.max(0, math.min(tonumber(record.vacated) + turn - now, turn))
 end
 
--- A record can vanish under a leader that has not heard of it. It listens, and will write it anew.
+-- A record can vanish under a leader that has not heard of it. It listens, and will write it anew; who
+-- has waited long enough for that gets the place, but has to wait for its lease.
 local vanished = false
-if not record.term and patient ~= '1' then
+if not record.term then
   local listening = redis.pcall('PUBSUB', 'NUMSUB', key .. ':leader')
-  vanished = type(listening) == 'table' and not listening.err and listening[2] > 0
+  if type(listening) == 'table' and not listening.err and listening[2] > 0 then
+    vanished = patient ~= '1'
+    found = 'abandoned'
+  end
 end
 
 if not found or wait > 0 or vanished then
@@ -180,7 +193,7 @@ local waited_for = settled and lease or text(math.max(tonumber(lease), lease_bef
 redis.call('DEL', key, metadata_key)
 record = {format = '1', term = term, attempt = attempt, state = 'held', leader = candidate,
           lease = waited_for, own_lease = lease, previous_lease = text(lease_before), vacancy = found,
-          renewed = text(now), stamp = next_stamp(record), granted = text(now)}
+          renewed = text(now), stamp = next_stamp(record), granted = text(now), server = server}
 if metadata ~= '' then
   record.metadata = '1'
   redis.call('SET', metadata_key, metadata)
