@@ -153,7 +153,7 @@ class Endings(RunCase):
         self.assertEqual(run.process.out.text.count("start"), 1)
 
     def test_once_ends_with_the_term(self):
-        run = self.run_job(options=["--once", "--term-limit", "300ms"])
+        run = self.run_job(options=["--once", "--term-limit", "3s"])
         self.assertEqual(run.process.wait(), 75)
         self.assertEqual(run.process.out.text.count("start"), 1)
         self.assertEqual(run.process.err.text, "conclave: leadership was lost before the command ended\n")
@@ -180,7 +180,7 @@ class Endings(RunCase):
         self.run_job().wait_start()
 
     def test_lost_then_elected_again(self):
-        run = self.run_job(options=["--term-limit", "300ms"]).wait_start()
+        run = self.run_job(options=["--term-limit", "3s"]).wait_start()
         first = run.term
         run.wait_start()
         self.assertGreater(run.term, first)
@@ -220,7 +220,7 @@ class Endings(RunCase):
     def test_drain_overrun_of_a_term_limit_is_killed(self):
         """P02: the same when it is the term that ends."""
         first = self.run_job("ignore-term", "family",
-                             options=["--term-limit", "300ms", "--drain", "300ms", "--on-lost", "exit"])
+                             options=["--term-limit", "3s", "--drain", "300ms", "--on-lost", "exit"])
         first.wait_start(relatives=2)
         second = self.run_job()
         self.assertEqual(first.process.wait(), 75)

@@ -133,6 +133,8 @@ RenewAnswer RecordModel::renew(const RenewRequest& request, Real now) {
     record_.repaired = true;
   }
   touch(request.lease, now);
+  std::erase(listening_, request.attempt);
+  listening_.push_back(request.attempt);  // again, since the server was restarted
   if (!queue_.empty()) show(queue_.front().caller, now);
   return Renewed{};
 }

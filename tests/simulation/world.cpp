@@ -16,9 +16,8 @@ std::unique_ptr<StoreModel> make_store(const Plan& plan) {
         SessionModel::Kind{plan.server_rate, plan.stale_acknowledgements, plan.tick}, ~plan.seed);
   }
   const bool server_judges = plan.family == Family::server_clock;
-  return std::make_unique<RecordModel>(
-      RecordModel::Kind{server_judges, plan.repairs && server_judges, plan.server_rate,
-                        plan.seed % 2 == 1});
+  return std::make_unique<RecordModel>(RecordModel::Kind{
+      server_judges, plan.repairs && server_judges, plan.server_rate, plan.seed % 2 == 1});
 }
 
 // An answer without having done anything: down, or for once unwilling.

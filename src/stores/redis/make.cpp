@@ -25,7 +25,8 @@ bool is_near(const net::Endpoint& endpoint) {
 
 }  // namespace
 
-std::shared_ptr<Store> make_redis_store(RedisOptions options) {
+std::shared_ptr<Store> make_redis_store(
+    RedisOptions options) {  // NOLINT(performance-unnecessary-value-param)
   auto checked = redis::settings_of(options);
   if (!checked) throw std::invalid_argument(checked.error().message);
   const auto settings = std::make_shared<const redis::Settings>(*std::move(checked));
@@ -40,7 +41,9 @@ std::shared_ptr<Store> make_redis_store(RedisOptions options) {
                             loop, store, std::make_unique<redis::Link>(*loop, settings), settings));
 }
 
-std::shared_ptr<Store> make_redis_store(RedisExecute execute, RedisClientOptions options) {
+std::shared_ptr<Store> make_redis_store(
+    RedisExecute execute,
+    RedisClientOptions options) {  // NOLINT(performance-unnecessary-value-param)
   if (!execute)
     throw std::invalid_argument("execute: it is empty: give a function that runs a command");
   if (auto error = redis::check_prefix(options.prefix)) throw std::invalid_argument(error->message);

@@ -116,7 +116,7 @@ void RedisStore::look() {
   }
 }
 
-void RedisStore::look_at(std::vector<std::string> records) {
+void RedisStore::look_at(const std::vector<std::string>& records) {
   const auto again = [this, records] {
     loop_->post_at(now() + settings_.request_timeout, while_alive([this, records] {
                      for (const std::string& each : records) {

@@ -140,7 +140,8 @@ void RedisStore::tell_renewed(const RenewingPtr& renewing, std::size_t index, Re
   renewing->answered[index] = true;
   renewing->open -= 1;
   if (renewing->open == 0) calls_.erase(renewing->operation);
-  const auto keep = renewing;
+  const auto keep =
+      renewing;  // NOLINT(performance-unnecessary-copy-initialization): done may let go of it
   keep->done(index, std::move(with));
 }
 

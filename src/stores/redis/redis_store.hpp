@@ -97,7 +97,7 @@ class RedisStore final : public Store {
   [[nodiscard]] std::vector<std::string> wanted_channels() const;
   void look_soon(const std::string& record);
   void look();
-  void look_at(std::vector<std::string> records);
+  void look_at(const std::vector<std::string>& records);
 
   // ---- what an answer means
   [[nodiscard]] Asked asked(const std::string& record) const;
