@@ -79,7 +79,6 @@ void Given::greet_again(const Error&) {
 void Given::greet() {
   state_ = State::greeting;
   greeting_ = {};
-  greeting_.at = loop_->clock().now();
   greetings_.clear();
   for (const Command& each : {Command{"INFO", "server"}, Command{"INFO", "replication"}}) {
     send(each, [this](Result<Delivered> got) {
@@ -106,6 +105,7 @@ void Given::note() {
 
 void Given::is_known(const std::optional<Error>& failed) {
   state_ = failed ? State::unknown : State::known;
+  greeting_.at = loop_->clock().now();
   const std::weak_ptr alive = alive_;
   for (const Ready& each : std::exchange(waiting_, {})) {
     if (alive.expired()) return;

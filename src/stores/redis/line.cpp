@@ -86,7 +86,6 @@ void Line::greet() {
     ask({"INFO", "replication"});
   }
   greeting_ = {};
-  greeting_.at = loop_.clock().now();  // before the server counts
   wire_->stream.write(std::move(bytes));
 }
 
@@ -141,6 +140,7 @@ void Line::become_ready() {
   state_ = State::ready;
   step_ += 1;
   ready_since_ = loop_.clock().now();
+  greeting_.at = ready_since_;  // not when it was asked: it is older by now, never younger
   greetings_.clear();
   handlers_.ready(greeting_);
 }

@@ -56,7 +56,7 @@ void RedisStore::is_hearing(const std::string& channel) {
 
 // Nobody will be told of anything. What is asked for now is at least looked at.
 void RedisStore::is_deaf() {
-  hearing_ = Hearing::no;
+  if (std::exchange(hearing_, Hearing::no) == Hearing::no) return;
   spots_.for_each([&](const std::string& record, const Spot& spot) {
     if (!spot.ears.empty()) look_soon(record);
   });
@@ -102,30 +102,34 @@ void RedisStore::leads_no_more(const std::string& record, const Attempt& attempt
 
 // ---------------------------------------------------------------- looks
 
+// Those of one moment travel together.
 void RedisStore::look_soon(const std::string& record) {
-  to_look_.push_back(record);
-  if (to_look_.size() == 1) loop_->post(while_alive([this] { look(); }));
+  to_look_.insert(record);
+  if (std::exchange(look_planned_, true)) return;
+  loop_->post(while_alive([this] { look(); }));
+}
+
+// After a failure. However many fail, one timer is enough.
+void RedisStore::look_later(const std::vector<std::string>& records) {
+  to_look_.insert(records.begin(), records.end());
+  if (std::exchange(look_planned_, true)) return;
+  loop_->post_at(now() + settings_.request_timeout, while_alive([this] { look(); }));
 }
 
 void RedisStore::look() {
-  auto records = std::exchange(to_look_, {});
-  for (std::size_t first = 0; first < records.size(); first += looks_at_a_time) {
-    const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto count = std::min(looks_at_a_time, records.size() - first);
-    look_at({begin, begin + static_cast<std::ptrdiff_t>(count)});
+  look_planned_ = false;
+  const auto records = std::exchange(to_look_, {});
+  std::vector<std::string> some;
+  for (const std::string& each : records) {
+    if (spots_.find(each) != nullptr) some.push_back(each);
+    if (some.size() == looks_at_a_time) look_at(std::exchange(some, {}));
   }
+  if (!some.empty()) look_at(some);
 }
 
 void RedisStore::look_at(const std::vector<std::string>& records) {
-  const auto again = [this, records] {
-    loop_->post_at(now() + settings_.request_timeout, while_alive([this, records] {
-                     for (const std::string& each : records) {
-                       if (spots_.find(each) != nullptr) look_soon(each);
-                     }
-                   }));
-  };
   commands_->prepare(while_alive([=, this](const std::optional<Error>& failed) {
-    if (failed) return again();
+    if (failed) return look_later(records);
     Command keys;
     for (const std::string& each : records) {
       keys.push_back(each);
@@ -133,7 +137,8 @@ void RedisStore::look_at(const std::vector<std::string>& records) {
     }
     commands_->run(redis::look, keys, {}, while_alive([=, this](const Result<Delivered>& answer) {
                      const auto* const found = answer ? elements_in(answer->reply) : nullptr;
-                     if (found == nullptr || found->size() != records.size()) return again();
+                     if (found == nullptr || found->size() != records.size())
+                       return look_later(records);
                      const std::weak_ptr alive = alive_;
                      for (std::size_t i = 0; i < records.size() && !alive.expired(); ++i) {
                        if (const auto seen = looked_in((*found)[i])) spots_.tell(records[i], *seen);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "stores/redis/commands.hpp"
 #include "stores/redis/inbox.hpp"
@@ -96,6 +97,7 @@ class RedisStore final : public Store {
   void is_deaf();
   [[nodiscard]] std::vector<std::string> wanted_channels() const;
   void look_soon(const std::string& record);
+  void look_later(const std::vector<std::string>& records);
   void look();
   void look_at(const std::vector<std::string>& records);
 
@@ -116,7 +118,8 @@ class RedisStore final : public Store {
   std::vector<Task> until_sure_;
   Spots spots_;
   std::map<std::string, Instant> vanished_;  // records that a leader should write anew, since when
-  std::vector<std::string> to_look_;
+  std::set<std::string> to_look_;
+  bool look_planned_ = false;
   std::map<Operation, Task> calls_;  // how each is answered when it is given up
   Operation last_operation_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
