@@ -144,6 +144,11 @@ void AsioLoop::Core::run_due() {
   }
 }
 
+std::shared_ptr<AsioLoop> given_or_new(const std::shared_ptr<Loop>& given) {
+  if (given != nullptr) return std::static_pointer_cast<AsioLoop>(given);
+  return std::make_shared<AsioLoop>();
+}
+
 }  // namespace conclave::net
 
 namespace conclave {

@@ -68,4 +68,8 @@ class AsioLoop final : public Loop {
   std::thread thread_;
 };
 
+// The loop that a store was given, or one of its own. make_loop() makes no other ones.
+[[nodiscard]] CONCLAVE_API std::shared_ptr<AsioLoop> given_or_new(
+    const std::shared_ptr<Loop>& given);
+
 }  // namespace conclave::net

@@ -1,22 +1,18 @@
 // The suite on file, in real time: a directory of its own for each test, one loop for all.
 #include <stdlib.h>
 
-#include <algorithm>
-#include <condition_variable>
 #include <filesystem>
-#include <future>
-#include <mutex>
 #include <vector>
 
 #include <conclave/file.hpp>
 
 #include "conformance/conformance.hpp"
+#include "conformance/real_time_fixture.hpp"
 
 namespace conclave::conformance {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 // In memory where that is possible: the suite is about who leads, and a disk that others keep busy
 // would only make leases expire. file_store_test.cpp and file_process_test.cpp use a disk.
@@ -28,41 +24,24 @@ std::string make_directory() {
   return name;
 }
 
-class FileFixture final : public StoreFixture {
+class FileFixture final : public RealTimeFixture {
  public:
   FileFixture() = default;
   ~FileFixture() override {
-    // Whoever was told something last is done with it; the loop may outlive us for a moment.
-    std::promise<void> quiet;
-    loop_->post([&] { quiet.set_value(); });
-    quiet.get_future().wait();
+    drain();
     std::filesystem::remove_all(directory_);
   }
   FileFixture(const FileFixture&) = delete;
   FileFixture& operator=(const FileFixture&) = delete;
 
   std::shared_ptr<Store> make_store(Duration lease) override {
-    return make_file_store({.directory = directory_, .lease = lease, .loop = loop_});
+    return make_file_store({.directory = directory_, .lease = lease, .loop = loop()});
   }
   Duration lease() const override { return milliseconds{400}; }
-  Instant now() const override { return loop_->clock().now(); }
   bool has(Ability ability) const override {
     return ability == Ability::pushes || ability == Ability::wipes;
   }
   int rounds(int without_server) const override { return without_server / 50 + 1; }
-
-  bool run_until(const std::function<bool()>& done) override {
-    return wait_until(now() + hang_guard, done);
-  }
-  void run_for(Duration duration) override {
-    const Instant until = now() + duration;
-    static_cast<void>(wait_until(until + hang_guard, [&] { return now() >= until; }));
-  }
-  void changed() override {
-    const std::scoped_lock lock(mutex_);
-    changes_ += 1;
-    condition_.notify_all();
-  }
   void wipe() override {
     for (const auto& each : std::filesystem::directory_iterator(directory_)) {
       std::filesystem::remove_all(each);
@@ -70,30 +49,7 @@ class FileFixture final : public StoreFixture {
   }
 
  private:
-  static constexpr Duration hang_guard = seconds{30};
-
-  // The question is asked on the loop, after every change; some also depend on the clock alone.
-  bool wait_until(Instant limit, const std::function<bool()>& done) {
-    while (true) {
-      const std::uint64_t seen = changes();
-      std::promise<bool> answer;
-      loop_->post([&] { answer.set_value(done()); });
-      if (answer.get_future().get()) return true;
-      if (now() >= limit) return false;
-      std::unique_lock lock(mutex_);
-      condition_.wait_for(lock, milliseconds{5}, [&] { return changes_ != seen; });
-    }
-  }
-  std::uint64_t changes() {
-    const std::scoped_lock lock(mutex_);
-    return changes_;
-  }
-
   const std::string directory_ = make_directory();
-  const std::shared_ptr<Loop> loop_ = make_loop();
-  std::mutex mutex_;
-  std::condition_variable condition_;
-  std::uint64_t changes_ = 0;
 };
 
 std::unique_ptr<StoreFixture> make() { return std::make_unique<FileFixture>(); }

@@ -300,16 +300,6 @@ Operation FileStore::check(std::function<void(CheckAnswer)> done) {
 
 }  // namespace file
 
-namespace {
-
-std::shared_ptr<net::AsioLoop> asio_loop(const std::shared_ptr<Loop>& given) {
-  // make_loop() makes no other ones.
-  if (given != nullptr) return std::static_pointer_cast<net::AsioLoop>(given);
-  return std::make_shared<net::AsioLoop>();
-}
-
-}  // namespace
-
 std::shared_ptr<Store> make_file_store(FileOptions options) {
   TimingOptions timing;
   timing.lease = options.lease;
@@ -318,7 +308,7 @@ std::shared_ptr<Store> make_file_store(FileOptions options) {
   }
   auto directory = file::prepare_directory(std::move(options.directory), options.force);
   if (!directory) throw std::invalid_argument(directory.error().message);
-  const auto loop = asio_loop(options.loop);
+  const auto loop = net::given_or_new(options.loop);
   return keep_with_loop(
       loop, std::make_shared<file::FileStore>(loop, *std::move(directory), options.lease));
 }

@@ -11,12 +11,6 @@
 namespace conclave {
 namespace {
 
-std::shared_ptr<net::AsioLoop> asio_loop(const std::shared_ptr<Loop>& given) {
-  // make_loop() makes no other ones.
-  if (given != nullptr) return std::static_pointer_cast<net::AsioLoop>(given);
-  return std::make_shared<net::AsioLoop>();
-}
-
 bool is_near(const net::Endpoint& endpoint) {
   const std::string& host = endpoint.host;
   return !endpoint.unix_path.empty() || host == "localhost" || host == "::1" ||
@@ -30,7 +24,7 @@ std::shared_ptr<Store> make_redis_store(
   auto checked = redis::settings_of(options);
   if (!checked) throw std::invalid_argument(checked.error().message);
   const auto settings = std::make_shared<const redis::Settings>(*std::move(checked));
-  const auto loop = asio_loop(options.loop);
+  const auto loop = net::given_or_new(options.loop);
   const redis::StoreSettings store{
       .prefix = settings->prefix,
       .lease = settings->lease,
@@ -52,7 +46,7 @@ std::shared_ptr<Store> make_redis_store(
   if (const auto refused = resolve_timing(timing); !refused) {
     throw std::invalid_argument(refused.error().message);
   }
-  const auto loop = asio_loop(options.loop);
+  const auto loop = net::given_or_new(options.loop);
   const redis::StoreSettings store{
       .prefix = options.prefix, .lease = options.lease, .request_timeout = options.lease / 8};
   return keep_with_loop(
