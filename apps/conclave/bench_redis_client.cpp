@@ -130,7 +130,7 @@ RedisClient::RedisClient(const RedisAddress& address)
                                      : connected_to_path(address.socket)) {
   try {
     if (!address.password.empty()) {
-      const std::string_view user = address.user.empty() ? "default" : address.user;
+      const std::string user = address.user.empty() ? "default" : address.user;
       ask({"AUTH", user, address.password});
     }
     if (!address.database.empty()) ask({"SELECT", address.database});

@@ -130,7 +130,8 @@ class BenchRedis(Case):
         return found
 
     def bench(self, what, *more):
-        code, out, complaint = self.ask("bench", what, "--store", self.store, "--json", "--lease", self.lease, *more)
+        code, out, complaint = self.ask("bench", what, "--json", "--lease", self.lease, *more,
+                                        environment={"CONCLAVE_STORE": self.store})
         self.assertEqual((code, complaint), (0, ""), out)
         self.assertNotIn("secret", out)
         self.assertEqual(self.keys(), [], "nothing is left behind")
@@ -165,8 +166,8 @@ class BenchRedis(Case):
         self.assertLess(line["sent_per_lease"], line["executed_per_lease"])
 
     def test_a_killed_leader_leaves_nothing(self):
-        bench = self.start("bench", "handoff", "--store", self.store, "--lease", self.lease, "--rounds", 100000,
-                           terminal=(24, 80))
+        bench = self.start("bench", "handoff", "--lease", self.lease, "--rounds", 100000, terminal=(24, 80),
+                           environment={"CONCLAVE_STORE": self.store})
         bench.out.wait_text("1 of 100000")
         bench.send(signal.SIGINT)
         self.assertEqual(bench.wait(), 128 + signal.SIGINT)
