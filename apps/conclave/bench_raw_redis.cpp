@@ -120,7 +120,7 @@ void wait_for_expiry(const Lock& lock, const RawProcess::Parent& parent) {
 
 class RawRedis final : public RawClient {
  public:
-  RawRedis(RedisAddress address, Duration lease)
+  RawRedis(const RedisAddress& address, Duration lease)
       : lock_{address, address.prefix + "bench-raw-" + std::to_string(::getpid()),
               std::to_string(std::chrono::ceil<milliseconds>(lease).count())},
         client_(lock_.address) {}
