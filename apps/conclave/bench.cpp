@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include <conclave/admin.hpp>
 
 #include "apps/conclave/bench.hpp"
+#include "apps/conclave/bench_redis_client.hpp"
 #include "apps/conclave/clock.hpp"
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/joiner.hpp"
@@ -36,38 +38,68 @@ Figures measure(const BenchArguments& arguments, const Signals& signals) {
   if (arguments.what == "handoff") return bench_hand_over(arguments, signals);
   if (arguments.what == "crash") return bench_crash(arguments, signals);
   if (arguments.what == "check") return bench_check(arguments, signals);
+  if (arguments.what == "idle") return bench_idle(arguments, signals);
   return bench_scale(arguments, signals);
 }
 
-// Nothing is left behind.
-void purge(const BenchArguments& arguments) {
-  const auto store = open(arguments.store.url, arguments.store.options);
-  static_cast<void>(remove(*store, bench_election(), Remains::nothing));
+std::vector<std::string> elections_of(const BenchArguments& arguments) {
+  std::vector<std::string> elections{bench_election()};
   for (int i = 0; arguments.what == "scale" && i < arguments.candidates; ++i) {
-    static_cast<void>(remove(*store, bench_election() + "-" + std::to_string(i), Remains::nothing));
+    elections.push_back(scale_election(i));
   }
+  return elections;
+}
+
+// Nothing where it can be measured.
+std::optional<std::string> hindrance(const BenchArguments& arguments) {
+  const std::string& url = arguments.store.url;
+  const bool processes = arguments.what == "handoff" || arguments.what == "crash";
+  if (processes && url.starts_with("memory:")) {
+    return "memory: is not shared between processes, and the candidates of this benchmark are "
+           "processes: use another store, such as file:";
+  }
+  if (arguments.what == "idle" && !redis_address(url)) {
+    return "not available: there is no server that counts its commands, or it is not asked for "
+           "them over TLS: use redis://host:port";
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
+// What a killed leader holds can be removed when its lease is over.
+void purge(const StoreArguments& arguments, const std::vector<std::string>& elections) {
+  const auto store = open(arguments.url, arguments.options);
+  const Instant limit = boot_now() + 2 * store->lease() + std::chrono::seconds{1};
+  for (const std::string& each : elections) {
+    while (boot_now() < limit) {
+      const auto removed = remove(*store, each, Remains::nothing);
+      if (removed || removed.error().code != ErrorCode::invalid_state) break;
+      static_cast<void>(end(*store, each));
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+  }
+}
+
 std::string bench_election() { return "conclave-bench-" + std::to_string(::getpid()); }
 
+std::string scale_election(int number) {
+  return "b" + std::to_string(::getpid()) + "-" + std::to_string(number);
+}
+
 int bench(const BenchArguments& arguments) {
-  const bool processes = arguments.what == "handoff" || arguments.what == "crash";
-  if (processes && arguments.store.url.starts_with("memory:")) {
-    complain(
-        "memory: is not shared between processes, and the candidates of this benchmark are "
-        "processes: use another store, such as file:");
+  if (const auto why = hindrance(arguments)) {
+    complain(*why);
     return wrong_usage;
   }
   const Signals signals{SIGINT, SIGTERM, SIGHUP};
   const double rtt_us = round_trip_us(arguments.store);
   try {
     const Figures figures = measure(arguments, signals);
-    purge(arguments);
+    purge(arguments.store, elections_of(arguments));
     return print_figures(arguments, figures, rtt_us);
   } catch (const Interrupted& interrupted) {
-    purge(arguments);
+    purge(arguments.store, elections_of(arguments));
     complain("interrupted: ended all candidates");
     return by_signal + interrupted.signal;
   }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,17 +15,24 @@ namespace conclave::app {
 
 struct Figures {
   std::vector<double> ours_us{};
-  std::vector<double> raw_us{};                          // the same without the library
-  std::vector<double> bare_us{};                         // and without waiting for the disk
+  std::vector<double> raw_us{};   // the same without the library
+  std::vector<double> bare_us{};  // and without waiting for the disk
+  std::string no_raw{};           // why there is no raw one
+  // The same, counted from the end of the lease: where a crash is known by that alone.
+  std::vector<double> beyond_lease_us{};
+  std::vector<double> raw_beyond_lease_us{};
   std::vector<std::pair<std::string, double>> extras{};  // what only this benchmark has
 };
 
-// One line for programs, a few for people. `rtt_us` is a bare question to the store.
+// One line for programs, a few for people. `rtt_us` is a bare question to the store. Where nothing
+// was timed, only the extras follow.
 [[nodiscard]] int print_figures(const BenchArguments& arguments, const Figures& figures,
                                 double rtt_us);
 
 // Of its own, so that two benchmarks at once do not disturb each other.
 [[nodiscard]] std::string bench_election();
+// Short ones: names take room.
+[[nodiscard]] std::string scale_election(int number);
 
 // Somebody does not want to wait for the end.
 struct Interrupted {
@@ -50,31 +58,43 @@ class Progress {
   int done_ = 0;
 };
 
+// From the kill of the leader to the next one; and from the end of its lease, where it had one.
+struct Crash {
+  double us = 0;
+  std::optional<double> beyond_lease_us{};
+};
+
 // A minimal client of one kind of store: two processes that pass its lock to each other.
 class RawClient {
  public:
   virtual ~RawClient() = default;
   [[nodiscard]] virtual double hand_over_us() = 0;
-  [[nodiscard]] virtual double crash_us() = 0;
+  [[nodiscard]] virtual Crash crash() = 0;
   [[nodiscard]] virtual double first_us() = 0;
 };
 
 struct RawClients {
   std::unique_ptr<RawClient> raw;   // keeps what the store promises to keep
   std::unique_ptr<RawClient> bare;  // where that makes a difference: loses it in a power failure
+  std::string why_none;             // when there is none for this store
 };
 
-// None where there is no such client for the store's scheme.
-[[nodiscard]] RawClients make_raw_clients(const std::string& url);
+[[nodiscard]] RawClients make_raw_clients(const StoreArguments& store);
+[[nodiscard]] RawClients make_raw_file(const std::string& url);
+[[nodiscard]] RawClients make_raw_redis(const StoreArguments& store);
 
 // One round of each, into the figures.
-void measure_raw(const RawClients& clients, const std::function<double(RawClient&)>& act,
+void measure_raw(const RawClients& clients, const std::function<Crash(RawClient&)>& act,
                  Figures& figures);
+
+// Nothing of that election is left behind, perhaps after its lease.
+void purge(const StoreArguments& store, const std::vector<std::string>& elections);
 
 [[nodiscard]] Figures bench_first(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_hand_over(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_crash(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_check(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_scale(const BenchArguments& arguments, const Signals& signals);
+[[nodiscard]] Figures bench_idle(const BenchArguments& arguments, const Signals& signals);
 
 }  // namespace conclave::app

@@ -27,29 +27,38 @@ nlohmann::ordered_json tidy(double value) {
   return rounded(value);
 }
 
+void put(nlohmann::ordered_json& line, const std::string& kind, const std::vector<double>& samples,
+         std::initializer_list<double> parts) {
+  if (samples.empty()) return;
+  for (const double part : parts) {
+    const char* const name = part == 0.5 ? "p50_us" : part == 1 ? "max_us" : "p99_us";
+    line[kind + name] = rounded(percentile(samples, part));
+  }
+}
+
+// Where a lease has to end first, what comes before that says nothing.
+void put_ratio(nlohmann::ordered_json& line, const std::string& kind, const Figures& figures,
+               const std::vector<double>& to) {
+  if (to.empty() || !figures.raw_beyond_lease_us.empty()) return;
+  line[kind + "ratio_p50"] = rounded(percentile(figures.ours_us, 0.5) / percentile(to, 0.5));
+}
+
 }  // namespace
 
 int print_figures(const BenchArguments& arguments, const Figures& figures, double rtt_us) {
-  const double p50 = percentile(figures.ours_us, 0.5);
-  const double raw = percentile(figures.raw_us, 0.5);
   nlohmann::ordered_json line;
   line["bench"] = arguments.what;
   line["store"] = public_url(arguments.store.url);
   line["rounds"] = arguments.rounds;
-  line["p50_us"] = rounded(p50);
-  line["p99_us"] = rounded(percentile(figures.ours_us, 0.99));
-  line["max_us"] = rounded(percentile(figures.ours_us, 1));
+  put(line, "", figures.ours_us, {0.5, 0.99, 1});
   line["rtt_us"] = rounded(rtt_us);
-  if (!figures.raw_us.empty()) {
-    line["raw_p50_us"] = rounded(raw);
-    line["raw_p99_us"] = rounded(percentile(figures.raw_us, 0.99));
-    line["ratio_p50"] = rounded(p50 / raw);
-  }
-  if (!figures.bare_us.empty()) {
-    const double bare = percentile(figures.bare_us, 0.5);
-    line["bare_p50_us"] = rounded(bare);
-    line["bare_ratio_p50"] = rounded(p50 / bare);
-  }
+  put(line, "raw_", figures.raw_us, {0.5, 0.99});
+  put_ratio(line, "", figures, figures.raw_us);
+  put(line, "bare_", figures.bare_us, {0.5});
+  put_ratio(line, "bare_", figures, figures.bare_us);
+  put(line, "beyond_lease_", figures.beyond_lease_us, {0.5, 0.99, 1});
+  put(line, "raw_beyond_lease_", figures.raw_beyond_lease_us, {0.5, 0.99});
+  if (!figures.no_raw.empty()) line["raw"] = figures.no_raw;
   for (const auto& [name, value] : figures.extras) line[name] = tidy(value);
   if (arguments.json) {
     return say_all(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -57,17 +66,28 @@ int print_figures(const BenchArguments& arguments, const Figures& figures, doubl
   std::string lines;
   for (const auto& [name, value] : line.items()) {
     std::string label = name;
-    label.resize(17, ' ');
+    label.resize(std::max<std::size_t>(label.size() + 1, 25), ' ');
     lines += (lines.empty() ? "" : "\n") + label;
     lines += value.is_string() ? printable(value.get<std::string>()) : value.dump();
   }
   return say_all(lines);
 }
 
-void measure_raw(const RawClients& clients, const std::function<double(RawClient&)>& act,
+RawClients make_raw_clients(const StoreArguments& store) {
+  if (store.url.starts_with("file:")) return make_raw_file(store.url);
+  if (store.url.starts_with("redis")) return make_raw_redis(store);
+  return {nullptr, nullptr, "not available: this store has no minimal client"};
+}
+
+void measure_raw(const RawClients& clients, const std::function<Crash(RawClient&)>& act,
                  Figures& figures) {
-  if (clients.raw) figures.raw_us.push_back(act(*clients.raw));
-  if (clients.bare) figures.bare_us.push_back(act(*clients.bare));
+  figures.no_raw = clients.why_none;
+  if (clients.raw) {
+    const Crash raw = act(*clients.raw);
+    figures.raw_us.push_back(raw.us);
+    if (raw.beyond_lease_us) figures.raw_beyond_lease_us.push_back(*raw.beyond_lease_us);
+  }
+  if (clients.bare) figures.bare_us.push_back(act(*clients.bare).us);
 }
 
 Progress::Progress(int total, const Signals& signals)

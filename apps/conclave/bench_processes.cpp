@@ -5,6 +5,9 @@
 #include <functional>
 #include <map>
 
+#include <conclave/admin.hpp>
+#include <conclave/open.hpp>
+
 #include "apps/conclave/bench.hpp"
 #include "apps/conclave/clock.hpp"
 #include "apps/conclave/joiner.hpp"
@@ -14,11 +17,35 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// When the server lets the place of this leader go, on our clock; nothing where it is not the
+// server that waits for a lease to end. The middle of the quickest of some questions is when the
+// server answered it.
+std::optional<Instant> end_of_lease(const StoreArguments& arguments, const std::string& leader) {
+  const auto store = open(arguments.url, arguments.options);
+  if (store->traits().judge != LeaseJudge::server) return std::nullopt;
+  static_cast<void>(inspect(*store, bench_election()));  // connects
+  Duration quickest = Duration::max();
+  std::optional<Instant> end;
+  for (int i = 0; i < 5; ++i) {
+    const Instant asked = boot_now();
+    const auto seen = inspect(*store, bench_election());
+    const Duration took = boot_now() - asked;
+    const bool there = seen && seen->leader && seen->leader->leader == leader &&
+                       seen->leader->renewed && seen->leader->server_time;
+    if (!there || took >= quickest) continue;
+    quickest = took;
+    const Record& record = *seen->leader;
+    end = asked + took / 2 + (*record.renewed + record.lease - *record.server_time);
+  }
+  return end;
+}
+
 // A crowd of candidates of which one leads.
 class Fleet {
  public:
   Fleet(const BenchArguments& arguments, const Signals& signals)
-      : signals_(signals),
+      : store_(arguments.store),
+        signals_(signals),
         patience_(20s + 5 * arguments.store.options.lease.value_or(3s)),
         crowd_(arguments.store, bench_election()) {
     for (int i = 1; i <= std::max(arguments.candidates, 2); ++i) {
@@ -27,6 +54,9 @@ class Fleet {
     wait_for("elected");
     settle();
   }
+  ~Fleet() { crowd_.stop(); }
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
 
   // From the instant at which the old leader's is_leader() turned false.
   Duration resign() {
@@ -43,16 +73,19 @@ class Fleet {
   }
 
   // From just before the kill.
-  Duration kill() {
+  Crash kill() {
     const std::string victim = leader_;
     const Instant killed = boot_now();
     crowd_.at(victim).send(SIGKILL);
-    const Duration took = wait_for("elected") - killed;
+    crowd_.at(victim).wait_for_end();  // what it has sent by then still counts
+    const auto over = end_of_lease(store_, victim);
+    const Instant elected = wait_for("elected");
     crowd_.remove(victim);
     follows_.erase(victim);
     crowd_.add(victim);
     settle();
-    return took;
+    if (!over) return {micros(elected - killed)};
+    return {micros(elected - killed), micros(elected - *over)};
   }
 
  private:
@@ -79,6 +112,7 @@ class Fleet {
     while (!std::all_of(crowd_.all().begin(), crowd_.all().end(), sees_it)) hear();
   }
 
+  const StoreArguments& store_;
   const Signals& signals_;
   const Duration patience_;
   Crowd crowd_;
@@ -87,14 +121,16 @@ class Fleet {
 };
 
 Figures measure(const BenchArguments& arguments, const Signals& signals,
-                const std::function<Duration(Fleet&)>& ours,
-                const std::function<double(RawClient&)>& raw) {
+                const std::function<Crash(Fleet&)>& ours,
+                const std::function<Crash(RawClient&)>& raw) {
   Figures figures;
+  const RawClients clients = make_raw_clients(arguments.store);
   Fleet fleet(arguments, signals);
-  const RawClients clients = make_raw_clients(arguments.store.url);
   Progress progress(arguments.rounds, signals);
   for (int round = 0; round < arguments.rounds; ++round) {
-    figures.ours_us.push_back(micros(ours(fleet)));
+    const Crash crash = ours(fleet);
+    figures.ours_us.push_back(crash.us);
+    if (crash.beyond_lease_us) figures.beyond_lease_us.push_back(*crash.beyond_lease_us);
     measure_raw(clients, raw, figures);
     progress.step();
   }
@@ -103,10 +139,11 @@ Figures measure(const BenchArguments& arguments, const Signals& signals,
 
 }  // namespace
 
-// From the start of a candidate's campaign to its election; each is a process of its own.
+// From the start of a candidate's campaign to its election; each is a process of its own, in an
+// election that nobody has heard of before.
 Figures bench_first(const BenchArguments& arguments, const Signals& signals) {
   Figures figures;
-  const RawClients clients = make_raw_clients(arguments.store.url);
+  const RawClients clients = make_raw_clients(arguments.store);
   Progress progress(arguments.rounds, signals);
   for (int round = 0; round < arguments.rounds; ++round) {
     Crowd crowd(arguments.store, bench_election());
@@ -122,8 +159,10 @@ Figures bench_first(const BenchArguments& arguments, const Signals& signals) {
     if (figures.ours_us.size() != static_cast<std::size_t>(round) + 1) {
       throw std::runtime_error("the candidate was not elected in time");
     }
+    crowd.stop();
+    purge(arguments.store, {bench_election()});
     measure_raw(
-        clients, [](RawClient& client) { return client.first_us(); }, figures);
+        clients, [](RawClient& client) { return Crash{client.first_us()}; }, figures);
     progress.step();
   }
   return figures;
@@ -131,14 +170,14 @@ Figures bench_first(const BenchArguments& arguments, const Signals& signals) {
 
 Figures bench_hand_over(const BenchArguments& arguments, const Signals& signals) {
   return measure(
-      arguments, signals, [](Fleet& fleet) { return fleet.resign(); },
-      [](RawClient& client) { return client.hand_over_us(); });
+      arguments, signals, [](Fleet& fleet) { return Crash{micros(fleet.resign())}; },
+      [](RawClient& client) { return Crash{client.hand_over_us()}; });
 }
 
 Figures bench_crash(const BenchArguments& arguments, const Signals& signals) {
   return measure(
       arguments, signals, [](Fleet& fleet) { return fleet.kill(); },
-      [](RawClient& client) { return client.crash_us(); });
+      [](RawClient& client) { return client.crash(); });
 }
 
 }  // namespace conclave::app

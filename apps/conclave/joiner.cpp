@@ -139,6 +139,11 @@ void Crowd::remove(const std::string& id) {
   std::erase_if(joiners_, [&](const Joiner& each) { return each.id() == id; });
 }
 
+void Crowd::stop() {
+  for (const Joiner& each : joiners_) each.send(SIGTERM);
+  for (Joiner& each : joiners_) each.wait_for_end();
+}
+
 Joiner& Crowd::at(const std::string& id) {
   const auto found = std::find_if(joiners_.begin(), joiners_.end(),
                                   [&](const Joiner& each) { return each.id() == id; });

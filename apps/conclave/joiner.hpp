@@ -54,6 +54,7 @@ class Crowd {
 
   void add(const std::string& id) { joiners_.emplace_back(store_, election_, id); }
   void remove(const std::string& id);
+  void stop();  // all of them, gracefully: a place that is held is given back
   [[nodiscard]] Joiner& at(const std::string& id);
   [[nodiscard]] const std::vector<Joiner>& all() const noexcept { return joiners_; }
 

@@ -24,9 +24,9 @@ constexpr OptionSpec all_options[] = {
     {"on-lost", "WHAT", "wait", "When leadership is lost: wait to be elected again, or exit."},
     {"timeout", "TIME", "none", "Give up when not elected within that time."},
     {"purge", "", "", "Forget the last term, too: what was fenced with it then accepts old terms."},
-    {"rounds", "N", "bench 50, bench scale 10, demo 9",
-     "How often to measure; for scale, for how many seconds."},
-    {"candidates", "N", "3, scale 1000", "How many candidates take part."},
+    {"rounds", "N", "bench 50, bench scale and idle 10, demo 9",
+     "How often to measure; for scale, for how many seconds; for idle, for how many leases."},
+    {"candidates", "N", "3, scale 1000, idle 101", "How many candidates take part."},
     {"keep", "", "", "Leave the demonstration's folder behind, to look at."},
 };
 
@@ -93,7 +93,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "conclave doctor --store file:"},
       {"bench",
        "Measure elections and hand-overs",
-       "first|handoff|crash|check|scale",
+       "first|handoff|crash|check|scale|idle",
        {"store", "lease", "rounds", "candidates", "json", "config"},
        "first: from the start to the election. handoff: from the instant at which the old "
        "leader's\n"
@@ -101,6 +101,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "leader.\n"
        "check: one is_leader() against one reading of the clock. scale: many candidates in one "
        "process.\n"
+       "idle: commands that a server executes in each lease for a leader and its idle followers.\n"
        "For the first three, candidates are processes, and raw is the same by a minimal client of "
        "the\n"
        "store without the library, in the same run; bare is that without waiting for the disk.",

@@ -4,17 +4,22 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import unittest
 
-from driver import Case, binary, clean_environment
+from driver import Case, Process, binary, clean_environment
 
 Case.command = binary()
 
 FIELDS = ["bench", "store", "rounds", "p50_us", "p99_us", "max_us", "rtt_us"]
 RAW = ["raw_p50_us", "raw_p99_us", "ratio_p50"]
 BARE = ["bare_p50_us", "bare_ratio_p50"]
-SCALE = ["candidates", "leaders", "bytes_each", "core_percent", "late_renewals"]
+BEYOND = ["beyond_lease_p50_us", "beyond_lease_p99_us", "beyond_lease_max_us"]
+RAW_BEYOND = ["raw_beyond_lease_p50_us", "raw_beyond_lease_p99_us"]
+SCALE = ["candidates", "leaders", "bytes_each", "core_percent", "late_renewals", "terms_lost"]
+IDLE = ["candidates", "leaders", "terms_lost", "lease_s", "sent_per_lease", "scripts_per_lease", "pings_per_lease",
+        "executed_per_lease"]
 
 
 class Bench(Case):
@@ -53,6 +58,7 @@ class Bench(Case):
         line = self.bench("scale", "--rounds", 1, "--candidates", 20)
         self.assertEqual(list(line), FIELDS + SCALE)
         self.assertEqual((line["rounds"], line["candidates"], line["leaders"]), (1, 20, 20))
+        self.assertEqual(line["terms_lost"], 0)
         self.assertIsInstance(line["candidates"], int)
 
     def test_for_people(self):
@@ -68,6 +74,11 @@ class Bench(Case):
 
     def test_what_cannot_be_measured(self):
         self.assert_refused(self.ask("bench", "handoff", "--store", "memory:"), 2, "memory:", "file:")
+        self.assert_refused(self.ask("bench", "idle", "--store", self.store), 2, "not available", "redis:")
+        code, out, complaint = self.ask("bench", "first", "--store", "memory:", "--rounds", 1, "--json")
+        self.assertEqual((code, complaint), (0, ""))
+        self.assertEqual(list(json.loads(out)), FIELDS + ["raw"])
+        self.assertIn("not available", json.loads(out)["raw"])
         with open("/dev/full", "w") as full:
             done = subprocess.run([self.command, "bench", "first", "--rounds", "1", "--store", self.store], stdout=full,
                                   stderr=subprocess.PIPE, text=True, env=clean_environment(), timeout=100)
@@ -80,6 +91,87 @@ class Bench(Case):
         bench.send(signal.SIGINT)
         self.assertEqual(bench.wait(), 128 + signal.SIGINT)
         self.assertEqual(os.listdir(self.state), [], "nothing is left behind")
+
+
+class BenchRedis(Case):
+    """With a server of its own, on a port and on a socket."""
+
+    lease = "500ms"
+
+    def setUp(self):
+        super().setUp()
+        self.socket = self.folder / "redis"
+        while not self.start_server():
+            pass
+        self.store = f"redis://:secret@127.0.0.1:{self.port}/2"
+
+    def start_server(self):
+        """False when somebody else has got the port meanwhile."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        server = Process(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket",
+                          str(self.socket), "--requirepass", "secret", "--save", "", "--appendonly", "no",
+                          "--dir", str(self.folder)], clean_environment())
+        self.addCleanup(server.close)
+        while line := server.out.next():
+            if "eady to accept connections" in line:
+                return True
+        return False
+
+    def keys(self):
+        """All of them, in the databases that are used here."""
+        found = []
+        for database in ("0", "2", "3"):
+            done = subprocess.run(["redis-cli", "-s", str(self.socket), "-n", database, "keys", "*"], text=True,
+                                  capture_output=True, env=clean_environment(REDISCLI_AUTH="secret"), timeout=100)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            found += done.stdout.split()
+        return found
+
+    def bench(self, what, *more):
+        code, out, complaint = self.ask("bench", what, "--json", "--lease", self.lease, *more,
+                                        environment={"CONCLAVE_STORE": self.store})
+        self.assertEqual((code, complaint), (0, ""), out)
+        self.assertNotIn("secret", out)
+        self.assertEqual(self.keys(), [], "nothing is left behind")
+        return json.loads(out)
+
+    def test_processes(self):
+        for what in ("first", "handoff"):
+            line = self.bench(what, "--rounds", 3)
+            self.assertEqual(list(line), FIELDS + RAW)
+            self.assertGreater(line["raw_p50_us"], 0)
+
+    def test_crash(self):
+        line = self.bench("crash", "--rounds", 2)
+        self.assertEqual(list(line), FIELDS + RAW[:2] + BEYOND + RAW_BEYOND)
+        for ours, beyond in (("p50_us", "beyond_lease_p50_us"), ("raw_p50_us", "raw_beyond_lease_p50_us")):
+            self.assertGreater(line[ours], line[beyond], "it was killed before its lease ended")
+
+    def test_on_a_socket(self):
+        self.store = f"redis+unix:{self.socket}?password=secret&database=3"
+        self.assertEqual(list(self.bench("handoff", "--rounds", 2)), FIELDS + RAW)
+
+    def test_scale(self):
+        line = self.bench("scale", "--rounds", 1, "--candidates", 200)
+        self.assertEqual(list(line), FIELDS + SCALE)
+
+    def test_idle(self):
+        line = self.bench("idle", "--rounds", 2, "--candidates", 3)
+        self.assertEqual(list(line), ["bench", "store", "rounds", "rtt_us"] + IDLE)
+        self.assertEqual((line["candidates"], line["lease_s"]), (3, 0.5))
+        self.assertGreater(line["scripts_per_lease"], 0, "the leader renews")
+        self.assertLessEqual(line["scripts_per_lease"] + line["pings_per_lease"], line["sent_per_lease"])
+        self.assertLess(line["sent_per_lease"], line["executed_per_lease"])
+
+    def test_a_killed_leader_leaves_nothing(self):
+        bench = self.start("bench", "handoff", "--lease", self.lease, "--rounds", 100000, terminal=(24, 80),
+                           environment={"CONCLAVE_STORE": self.store})
+        bench.out.wait_text("1 of 100000")
+        bench.send(signal.SIGINT)
+        self.assertEqual(bench.wait(), 128 + signal.SIGINT)
+        self.assertEqual(self.keys(), [])
 
 
 if __name__ == "__main__":

@@ -142,8 +142,8 @@ class BadInput(Case):
         self.refused(2, ["status", "more"], "more is too much", "conclave status --help")
         self.refused(2, ["status"], "--election is missing")
         self.refused(2, ["run", "--store"], "--store", "URL", "missing")
-        self.refused(2, ["bench"], "first|handoff|crash|check|scale")
-        self.refused(2, ["bench", "rst|hand"], "first|handoff|crash|check|scale")
+        self.refused(2, ["bench"], "first|handoff|crash|check|scale|idle")
+        self.refused(2, ["bench", "rst|hand"], "first|handoff|crash|check|scale|idle")
         self.refused(2, ["completion", "bash", "zsh"], "bash|zsh|fish")
 
     def test_values(self):

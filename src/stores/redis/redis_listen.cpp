@@ -13,9 +13,8 @@ Operation RedisStore::observe(std::string election, std::string candidate, Sink 
   const Operation operation = ++last_operation_;
   const std::string record = key(election);
   const Spot* const known = spots_.find(record);
-  const bool first = known == nullptr || known->ears.empty();
-  spots_.listen(record,
-                std::make_shared<Ear>(Ear{operation, std::move(candidate), std::move(sink)}));
+  const bool first = known == nullptr || !known->is_heard();
+  spots_.listen(record, operation, std::move(candidate), std::move(sink));
   if (inbox_) {
     inbox_->open();
     if (first) inbox_->subscribe(news_channel(record));
@@ -29,8 +28,8 @@ Operation RedisStore::observe(std::string election, std::string candidate, Sink 
 std::vector<std::string> RedisStore::wanted_channels() const {
   std::vector<std::string> channels;
   spots_.for_each([&](const std::string& record, const Spot& spot) {
-    if (!spot.ears.empty()) channels.push_back(news_channel(record));
-    if (spot.led) channels.push_back(leader_channel(record));
+    if (spot.is_heard()) channels.push_back(news_channel(record));
+    if (spot.is_led()) channels.push_back(leader_channel(record));
   });
   channels.push_back(inbox_id_);
   return channels;
@@ -58,7 +57,7 @@ void RedisStore::is_hearing(const std::string& channel) {
 void RedisStore::is_deaf() {
   if (std::exchange(hearing_, Hearing::no) == Hearing::no) return;
   spots_.for_each([&](const std::string& record, const Spot& spot) {
-    if (!spot.ears.empty()) look_soon(record);
+    if (spot.is_heard()) look_soon(record);
   });
   const std::weak_ptr alive = alive_;
   for (const Task& each : std::exchange(until_sure_, {})) {
@@ -84,7 +83,7 @@ void RedisStore::heard(const std::string& channel, const std::string& letter) {
 // Whoever finds no record can ask whether somebody listens as its leader.
 void RedisStore::leads(const std::string& record, const Bid& bid) {
   Spot& spot = spots_.at(record);
-  const bool already = spot.led.has_value();
+  const bool already = spot.is_led();
   spot.led = bid.attempt;
   spot.metadata =
       bid.metadata.empty() ? nullptr : std::make_unique<const std::string>(bid.metadata);
@@ -94,7 +93,7 @@ void RedisStore::leads(const std::string& record, const Bid& bid) {
 void RedisStore::leads_no_more(const std::string& record, const Attempt& attempt) {
   Spot* const spot = spots_.find(record);
   if (spot == nullptr || spot->led != attempt) return;
-  spot->led.reset();
+  spot->led = {};
   spot->metadata.reset();
   spots_.drop_if_idle(record);
   if (inbox_) inbox_->unsubscribe(leader_channel(record));

@@ -116,7 +116,7 @@ class RedisStore final : public Store {
   Hearing hearing_ = Hearing::unsure;
   bool stood_deaf_ = false;  // some bid stands without an inbox
   std::vector<Task> until_sure_;
-  Spots spots_;
+  Spots spots_{settings_.prefix};
   std::map<std::string, Instant> vanished_;  // records that a leader should write anew, since when
   std::set<std::string> to_look_;
   bool look_planned_ = false;

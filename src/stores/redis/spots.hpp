@@ -1,9 +1,11 @@
 // What this process has to do with each election: who listens, and whether it leads there.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <memory>
+#include <memory_resource>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -11,29 +13,34 @@
 
 namespace conclave::redis {
 
+// Whoever listens, in the order in which they came.
 struct Ear {
-  Operation operation{};
   std::string candidate;
   Sink sink;
-  bool over = false;
+  const std::pmr::string* spot = nullptr;  // its key
+  Operation next = 0;                      // on the same spot
 };
 
 struct Spot {
-  std::vector<std::shared_ptr<Ear>> ears;
-  std::optional<Attempt> led{};                   // granted here, and not lost or resigned since
+  Operation first_ear = 0;
+  Attempt led{};                                  // granted here, and not lost or resigned since
   std::unique_ptr<const std::string> metadata{};  // of that grant, unless empty
 
-  [[nodiscard]] bool is_idle() const noexcept { return ears.empty() && !led; }
+  [[nodiscard]] bool is_heard() const noexcept { return first_ear != 0; }
+  [[nodiscard]] bool is_led() const noexcept { return led != Attempt{}; }
 };
 
-// By the key of the record.
+// By the key of the record. There may be ten thousand of them: they take little room, and lie close
+// together, for what lies between them could not be given back.
 class Spots {
  public:
-  [[nodiscard]] Spot* find(const std::string& record);
-  Spot& at(const std::string& record) { return spots_[record]; }
-  void drop_if_idle(const std::string& record);
+  explicit Spots(const std::string& prefix) : before_(prefix + "{") {}
 
-  void listen(const std::string& record, std::shared_ptr<Ear> ear);
+  [[nodiscard]] Spot* find(std::string_view record);
+  Spot& at(std::string_view record);
+  void drop_if_idle(std::string_view record);
+
+  void listen(std::string_view record, Operation operation, std::string candidate, Sink sink);
   // The record whose observation that was, when nobody listens to it any more.
   std::optional<std::string> cancel(Operation operation);
 
@@ -43,13 +50,30 @@ class Spots {
 
   template <typename Act>
   void for_each(Act act) const {
-    for (const auto& [record, spot] : spots_) act(record, spot);
+    for (const auto& [key, spot] : spots_) act(record_of(key), spot);
   }
 
  private:
-  std::unordered_map<std::string, Spot> spots_;
-  std::unordered_map<Operation, const std::string*>
-      observations_;  // whose strings are the keys above
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  using Key = std::pmr::string;  // of a record what differs from others
+  using Map = std::pmr::unordered_map<Key, Spot, Hash, std::equal_to<>>;
+
+  [[nodiscard]] std::string_view key_of(std::string_view record) const;
+  [[nodiscard]] std::string record_of(std::string_view key) const;
+  [[nodiscard]] std::vector<Operation> ears_on(std::string_view record);
+  Map::iterator make(std::string_view record);
+  void drop_if_idle(Map::iterator at);
+
+  const std::string before_;  // the key, in a record
+  std::pmr::unsynchronized_pool_resource room_;
+  Map spots_{&room_};
+  std::pmr::unordered_map<Operation, Ear> ears_{&room_};
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace conclave::redis
