@@ -136,8 +136,9 @@ void RedisStore::bid(const Bid& bid, const CallPtr<CampaignAnswer>& call) {
          seen.unchanged ? std::to_string(seen.unchanged->term.value) : "",
          seen.unchanged ? std::to_string(seen.unchanged->stamp) : "",
          seen.expected_server_time ? to_micros(seen.expected_server_time->time_since_epoch()) : "",
-         reachable ? inbox_id_ : "", commands_->greeting().identity,
-         is_patient(record) ? "1" : "0"},
+         reachable ? inbox_id_ : "", commands_->greeting().identity, is_patient(record) ? "1" : "0",
+         to_micros(
+             std::max(settings_.lease - commands_->greeting().age_at(now()), Duration::zero()))},
         while_alive([this, bid, call](const Result<Delivered>& got) {
           if (!call->done) return;  // given up: what was granted is resigned
           answer(call, answered(bid, got));
