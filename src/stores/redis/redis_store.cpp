@@ -167,7 +167,7 @@ CampaignAnswer RedisStore::answered(const Bid& bid, const Result<Delivered>& ans
   if (!held) return not_understood<CampaignAnswer>(answer, record, "a campaign");
   held->server_age = asked(record).server_age;
   if (word == "VANISHED") {
-    vanished_.try_emplace(record, now());
+    vanished(record);
   } else if (!held->record) {
     remind(bid, held->look_again_in);
   } else if (!traits_.pushes && held->place == 1) {
@@ -178,10 +178,19 @@ CampaignAnswer RedisStore::answered(const Bid& bid, const Result<Delivered>& ans
 }
 
 // Somebody listens as the leader of an election without a record. After a lease nobody can still
-// believe in it who has not written it anew.
+// believe in it who has not written it anew. Between looks that are far apart it may have been.
+void RedisStore::vanished(const std::string& record) {
+  const auto [found, is_new] = vanished_.try_emplace(record, Vanished{now(), now()});
+  Vanished& seen = found->second;
+  if (!is_new && now() - seen.last > settings_.lease / 2) seen.since = now();
+  seen.last = now();
+}
+
 bool RedisStore::is_patient(const std::string& record) const {
-  const auto since = vanished_.find(record);
-  return since != vanished_.end() && now() - since->second >= settings_.lease;
+  const auto found = vanished_.find(record);
+  if (found == vanished_.end()) return false;
+  const Vanished& seen = found->second;
+  return now() - seen.last <= settings_.lease / 2 && now() - seen.since >= settings_.lease;
 }
 
 // Whoever is held back in favour of others is told when its own time has come: perhaps none of them

@@ -56,6 +56,10 @@ class RedisStore final : public Store {
   };
   template <typename Answered>
   using CallPtr = std::shared_ptr<Call<Answered>>;
+  struct Vanished {
+    Instant since{};
+    Instant last{};
+  };
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;
 
@@ -76,6 +80,7 @@ class RedisStore final : public Store {
   void bid(const Bid& bid, const CallPtr<CampaignAnswer>& call);
   CampaignAnswer answered(const Bid& bid, const Result<Delivered>& answer);
   void remind(const Bid& bid, Duration wait);
+  void vanished(const std::string& record);
   [[nodiscard]] bool is_patient(const std::string& record) const;
 
   // ---- renew and resign
@@ -115,7 +120,7 @@ class RedisStore final : public Store {
   bool stood_deaf_ = false;  // some bid stands without an inbox
   std::vector<Task> until_sure_;
   Spots spots_;
-  std::map<std::string, Instant> vanished_;  // records that a leader should write anew, since when
+  std::map<std::string, Vanished> vanished_;  // records that a leader should write anew
   std::vector<std::string> to_look_;
   std::map<Operation, Task> calls_;  // how each is answered when it is given up
   Operation last_operation_ = 0;
