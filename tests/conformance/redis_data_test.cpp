@@ -240,13 +240,7 @@ TEST_P(RedisData, KilledConnectionsCostNobodyItsTermOrItsWakeUp) {
     ASSERT_TRUE(until_renewed(leader));
   }
   expect_kept(leader, term);
-  // Whoever listened before does it again.
-  ASSERT_TRUE(run_until([&] {
-    return server()
-               .command({"PUBSUB", "NUMSUB", std::string(record) + ":leader"})
-               .elements[1]
-               .number == 1;
-  }));
+  ASSERT_TRUE(until_leader_listens());
   leader->stop();
   ASSERT_TRUE(until_leads(follower));
 }
