@@ -36,9 +36,9 @@ class RedisRestart : public RedisFaults {
     gate.reset_all();
     restart();
     const Member fresh = join("c");
-    ASSERT_TRUE(until_leads(fresh));
+    ASSERT_TRUE(run_until([&] { return leaders().back() != "a"; }));
     EXPECT_FALSE(leader->leads());
-    EXPECT_GT(fresh->term(), term);
+    EXPECT_GT(inspect(*fresh.faults).last_term, term);
   }
 
   // What was a replica of somebody decides alone.
@@ -158,7 +158,7 @@ TEST_P(RedisRestart, AfterAPromotionNobodyLeadsBeforeALeaderThatIsCutOffIsOver) 
   ASSERT_TRUE(until_stopped(follower));
   const auto store = connect();
   ASSERT_TRUE(inspect(*store).last_term.exists());  // greeted before
-  const Member late = make_on(std::make_shared<FaultyStore>(store), "c");
+  const Member late = make_on(std::make_shared<FaultyStore>(store), "d");
   expect_waited_for([&] {
     promote();
     server().command({"FLUSHALL"});  // it had not heard of the last grant
