@@ -58,6 +58,25 @@ TEST_P(RedisClock, P07_AfterAStepForwardNobodyIsElectedEarly) { expect_takeover(
 TEST_P(RedisClock, P07_AfterAStepBackATakeoverHappensByOwnEyes) { expect_takeover(-1h); }
 TEST_P(RedisClock, P07_ASmallStepIsNoticedToo) { expect_takeover(lease() / 2); }
 
+// Whoever knows the server's time well, and asks early, is not misled either.
+TEST_P(RedisClock, P07_AWakeUpAfterAStepForwardElectsNobodyEarly) {
+  TcpGate gate(server().port());
+  const Member leader = join_behind(gate, "a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  ASSERT_TRUE(run_until([&] { return follower.faults->count(Verb::campaign) >= 3; }));
+  ASSERT_TRUE(until_renewed(leader));
+  gate.blackhole();
+  server().step_clock(1h);
+  const std::uint64_t asked = follower.faults->count(Verb::campaign);
+  for (const std::string& inbox : server().lines({"PUBSUB", "CHANNELS", "conclave:inbox:*"})) {
+    server().command({"PUBLISH", inbox, "turn\n" + std::string(record) + "\nb"});
+  }
+  ASSERT_TRUE(run_until([&] { return follower.faults->count(Verb::campaign) > asked; }));
+  ASSERT_TRUE(until_leads(follower));
+  EXPECT_FALSE(leader->leads());
+}
+
 TEST_P(RedisClock, P07_AServerThatIsLaterThanExpectedDoesNotTrustItself) {
   const auto store = connect();
   static_cast<void>(granted(*store, bid("a", 1)));

@@ -133,6 +133,27 @@ TEST_P(RedisGate, AFollowerWithHalfOpenConnectionsStillTakesOver) {
   EXPECT_TRUE(until_leads(follower));
 }
 
+TEST_P(RedisGate, AnObserverWithHalfOpenConnectionsHearsAgain) {
+  TcpGate gate(server().port());
+  const auto store = connect_through(gate);
+  struct Told {
+    bool vacant = false;
+    std::string leader;
+  };
+  const auto told = std::make_shared<Told>();  // belongs to the loop
+  on(*store, [&] {
+    store->observe("election", "watcher", [this, told](const Observation& what) {
+      told->vacant = told->vacant || std::holds_alternative<Vacant>(what);
+      if (const auto* shown = std::get_if<Record>(&what)) told->leader = shown->leader;
+      fixture().changed();
+    });
+  });
+  ASSERT_TRUE(run_until([&] { return told->vacant; }));
+  gate.half_open();
+  const Member leader = join("a");
+  EXPECT_TRUE(run_until([&] { return told->leader == "a"; }));
+}
+
 // ---------------------------------------------------------------- cut at every point
 
 // Over the greeting, the subscription and the campaign of a candidate that comes.

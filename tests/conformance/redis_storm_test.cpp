@@ -125,11 +125,12 @@ class RedisStorm : public RedisFaults {
   // The wipe itself costs nothing; the crash that follows does.
   std::function<void()> wipe_under(Contender& leader) {
     for (Contender& each : contenders_) each.gate->pass();
-    if (!until_settled()) ADD_FAILURE() << "nobody leads";
+    EXPECT_TRUE(until_settled());
     if (!leader.member->leads()) return [] {};
+    const std::size_t renewed = leader.member->count<core::Extended>();
     server().command({"FLUSHALL"});
     EXPECT_TRUE(run_until([&] {
-      return !leader.member->leads() || leader.member->deadline() > now() + lease() * 3 / 5;
+      return !leader.member->leads() || leader.member->count<core::Extended>() > renewed;
     }));
     replace(leader);
     return [] {};
