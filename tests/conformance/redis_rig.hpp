@@ -21,12 +21,13 @@ inline servers::RedisServer& shared_redis() {
 
 class RedisFixture : public StoreFixture {
  public:
-  // The server has decided for a lease before the first test.
-  explicit RedisFixture(servers::RedisServer& server = shared_redis()) : server_(server) {
+  static constexpr Duration usual_lease = std::chrono::milliseconds{600};
+
+  // The server has decided for some leases before the first test.
+  explicit RedisFixture(servers::RedisServer& server = shared_redis(), Duration lease = usual_lease)
+      : server_(server), lease_(lease) {
     server_.command({"FLUSHALL"});
-    while (std::stoi(server_.info("server", "uptime_in_seconds")) < 3) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{50});
-    }
+    wait_until_settled(2 * lease);
   }
   ~RedisFixture() override {
     // Whoever was told something last is done with it; the loop may outlive us for a moment.
@@ -47,7 +48,7 @@ class RedisFixture : public StoreFixture {
     options.loop = loop_;
     return options;
   }
-  [[nodiscard]] Duration lease() const override { return std::chrono::milliseconds{600}; }
+  [[nodiscard]] Duration lease() const override { return lease_; }
   [[nodiscard]] Instant now() const override { return loop_->clock().now(); }
   [[nodiscard]] bool has(Ability ability) const override {
     return ability != Ability::stands_still && ability != Ability::tells_renewals;
@@ -67,11 +68,21 @@ class RedisFixture : public StoreFixture {
   }
   void wipe() override { server_.command({"FLUSHALL"}); }
 
+  [[nodiscard]] servers::RedisServer& server() const noexcept { return server_; }
+
  protected:
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const { return loop_; }
 
  private:
   static constexpr Duration hang_guard = std::chrono::seconds{30};
+
+  // It tells its age in whole seconds, and the last one may have just begun.
+  void wait_until_settled(Duration age) const {
+    const auto wanted = std::chrono::ceil<std::chrono::seconds>(age) + std::chrono::seconds{1};
+    while (std::stol(server_.info("server", "uptime_in_seconds")) < wanted.count()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    }
+  }
 
   // The question is asked on the loop, after every change; some also depend on the clock alone.
   bool wait_until(Instant limit, const std::function<bool()>& done) {
@@ -91,6 +102,7 @@ class RedisFixture : public StoreFixture {
   }
 
   servers::RedisServer& server_;
+  const Duration lease_;
   const std::shared_ptr<Loop> loop_ = make_loop();
   std::mutex mutex_;
   std::condition_variable condition_;

@@ -152,6 +152,7 @@ Operation RedisStore::resign(Resignation resignation, std::function<void(Answer)
     return reply(std::move(done), Answer{Refused{*std::move(error)}});
   }
   const std::string record = key(resignation.election);
+  vanished_.erase(record);
   leads_no_more(record, resignation.attempt);  // who resigns does not believe in it any more
   Command arguments{to_text(resignation.attempt),
                     resignation.term ? std::to_string(resignation.term->value) : "",

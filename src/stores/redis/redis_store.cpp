@@ -136,8 +136,9 @@ void RedisStore::bid(const Bid& bid, const CallPtr<CampaignAnswer>& call) {
          seen.unchanged ? std::to_string(seen.unchanged->term.value) : "",
          seen.unchanged ? std::to_string(seen.unchanged->stamp) : "",
          seen.expected_server_time ? to_micros(seen.expected_server_time->time_since_epoch()) : "",
-         reachable ? inbox_id_ : "", commands_->greeting().identity,
-         is_patient(record) ? "1" : "0"},
+         reachable ? inbox_id_ : "", commands_->greeting().identity, is_patient(record) ? "1" : "0",
+         to_micros(
+             std::max(settings_.lease - commands_->greeting().age_at(now()), Duration::zero()))},
         while_alive([this, bid, call](const Result<Delivered>& got) {
           if (!call->done) return;  // given up: what was granted is resigned
           answer(call, answered(bid, got));
@@ -166,7 +167,7 @@ CampaignAnswer RedisStore::answered(const Bid& bid, const Result<Delivered>& ans
   if (!held) return not_understood<CampaignAnswer>(answer, record, "a campaign");
   held->server_age = asked(record).server_age;
   if (word == "VANISHED") {
-    vanished_.try_emplace(record, now());
+    vanished(record);
   } else if (!held->record) {
     remind(bid, held->look_again_in);
   } else if (!traits_.pushes && held->place == 1) {
@@ -177,10 +178,19 @@ CampaignAnswer RedisStore::answered(const Bid& bid, const Result<Delivered>& ans
 }
 
 // Somebody listens as the leader of an election without a record. After a lease nobody can still
-// believe in it who has not written it anew.
+// believe in it who has not written it anew. Between looks that are far apart it may have been.
+void RedisStore::vanished(const std::string& record) {
+  const auto [found, is_new] = vanished_.try_emplace(record, Vanished{now(), now()});
+  Vanished& seen = found->second;
+  if (!is_new && now() - seen.last > settings_.lease / 2) seen.since = now();
+  seen.last = now();
+}
+
 bool RedisStore::is_patient(const std::string& record) const {
-  const auto since = vanished_.find(record);
-  return since != vanished_.end() && now() - since->second >= settings_.lease;
+  const auto found = vanished_.find(record);
+  if (found == vanished_.end()) return false;
+  const Vanished& seen = found->second;
+  return now() - seen.last <= settings_.lease / 2 && now() - seen.since >= settings_.lease;
 }
 
 // Whoever is held back in favour of others is told when its own time has come: perhaps none of them

@@ -57,6 +57,10 @@ class RedisStore final : public Store {
   };
   template <typename Answered>
   using CallPtr = std::shared_ptr<Call<Answered>>;
+  struct Vanished {
+    Instant since{};
+    Instant last{};
+  };
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;
 
@@ -77,6 +81,7 @@ class RedisStore final : public Store {
   void bid(const Bid& bid, const CallPtr<CampaignAnswer>& call);
   CampaignAnswer answered(const Bid& bid, const Result<Delivered>& answer);
   void remind(const Bid& bid, Duration wait);
+  void vanished(const std::string& record);
   [[nodiscard]] bool is_patient(const std::string& record) const;
 
   // ---- renew and resign
@@ -117,7 +122,7 @@ class RedisStore final : public Store {
   bool stood_deaf_ = false;  // some bid stands without an inbox
   std::vector<Task> until_sure_;
   Spots spots_{settings_.prefix};
-  std::map<std::string, Instant> vanished_;  // records that a leader should write anew, since when
+  std::map<std::string, Vanished> vanished_;  // records that a leader should write anew
   std::set<std::string> to_look_;
   bool look_planned_ = false;
   std::map<Operation, Task> calls_;  // how each is answered when it is given up

@@ -94,8 +94,8 @@ namespace {
 
 constexpr std::string_view campaign_body = R"lua(
 local key, queue, waiting, metadata_key = unpack(KEYS)
-local attempt, candidate, lease, floor, metadata, seen_term, seen_stamp, expected, inbox, server, patient =
-    unpack(ARGV)
+local attempt, candidate, lease, floor, metadata, seen_term, seen_stamp, expected, inbox, server, patient,
+      young = unpack(ARGV)
 --common--
 --line--
 --shown--
@@ -160,6 +160,10 @@ elseif record.vacated then
   local turn = math.min(before * 20000, lease_before)
   wait = math.max(0, math.min(tonumber(record.vacated) + turn - now, turn))
 end
+
+-- What was confirmed before a restart or a promotion may be lost, and its leader on the way back: a grant
+-- would not be valid yet, but take its term from it.
+if found then wait = math.max(wait, tonumber(young)) end
 
 -- A record can vanish under a leader that has not heard of it. It listens, and will write it anew; who
 -- has waited long enough for that gets the place, but has to wait for its lease.

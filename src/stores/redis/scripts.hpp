@@ -17,7 +17,7 @@ struct Script {
 
 // KEYS record, queue, waiting, metadata
 // ARGV attempt, candidate, lease, highest term seen, metadata, seen term, seen stamp,
-//      expected server time, inbox, server, patient
+//      expected server time, inbox, server, patient, time until the server has decided for a lease
 // Gives GRANTED term own_lease vacancy previous_lease | HELD place wait now [record]
 //     | VANISHED place wait | FINISHED | ENDED | CHANGED | EXHAUSTED | a fault
 extern const Script campaign;
