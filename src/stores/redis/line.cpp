@@ -21,7 +21,8 @@ Duration longest_pause(const Settings& settings) {
 
 Command hello(const RedisCredentials& credentials) {
   Command command{"HELLO", "2"};
-  if (!credentials.password.empty()) {
+  // A user without a password is not the default user.
+  if (!credentials.user.empty() || !credentials.password.empty()) {
     command.insert(command.end(), {"AUTH", credentials.user.empty() ? "default" : credentials.user,
                                    credentials.password});
   }
@@ -81,7 +82,6 @@ void Line::greet() {
     ask({"INFO", "replication"});
   }
   greeting_ = {};
-  greeting_.at = loop_.clock().now();  // before the server counts
   wire_->stream.write(std::move(bytes));
 }
 
@@ -92,7 +92,11 @@ void Line::heard(std::string_view bytes) {
   // Whoever is told may end this connection, or all of it.
   while (!alive.expired() && wire == wire_) {
     auto reply = wire->reader.next();
-    if (!reply) return fail(reply.error());
+    if (!reply) {
+      Error why = reply.error();
+      why.message = settings_->where + ": " + why.message;
+      return fail(why);
+    }
     if (!reply->has_value()) return;
     took(std::move(**std::move(reply)));
   }
@@ -102,6 +106,12 @@ void Line::took(RedisReply reply) {
   if (state_ == State::ready) return handlers_.received(std::move(reply));
   if (state_ == State::noting) return is_noted(reply);
   greetings_.push_back(std::move(reply));
+  // One that is refused may hear nothing more.
+  if (greetings_.size() == 1) {
+    if (const auto greeting = greeted(greetings_[0], settings_->where); !greeting) {
+      return fail(greeting.error());
+    }
+  }
   if (greetings_.size() == greetings_asked_) answered_greeting();
 }
 
@@ -109,6 +119,7 @@ void Line::answered_greeting() {
   const auto greeting = greeted(greetings_[0], settings_->where);
   if (!greeting) return fail(greeting.error());
   greeting_.knows_flags = greeting->knows_flags;
+  greeting_.at = loop_.clock().now();  // not before the server counted
   if (settings_->database != 0) {
     if (const auto* error = std::get_if<RedisError>(&greetings_[1].value)) {
       if (error->message.starts_with("NOPERM")) {
@@ -129,6 +140,7 @@ void Line::answered_greeting() {
 
 void Line::is_noted(const RedisReply& reply) {
   greeting_.age = noted_age(reply);
+  greeting_.at = loop_.clock().now();
   become_ready();
 }
 
