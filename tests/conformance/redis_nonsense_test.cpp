@@ -29,9 +29,7 @@ void expect_error_then_election(Impostor& impostor, const Impostor::Answer& mad,
                                 const std::string& says) {
   impostor.answer(mad);
   Person anna(at(impostor));
-  const auto event = anna.next(EventKind::error);
-  ASSERT_TRUE(event);
-  expect_sentence(*event->error, says);
+  expect_sentence(anna.error(says), says);
   EXPECT_FALSE(anna->is_leader());
   impostor.answer({});
   EXPECT_TRUE(anna.is_elected());

@@ -39,21 +39,32 @@ class Person {
   }
   bool is_elected() { return candidate_.is_leader() || next(EventKind::elected).has_value(); }
 
-  // The next error with that code. Others, such as one of a server that is slow, may come before.
+  // The next error with that code, or that says this. Others, such as one of a server that is slow,
+  // may come before.
   Error error(ErrorCode code) {
+    return error([&](const Error& each) { return each.code == code; },
+                 "the code " + std::string(to_string(code)));
+  }
+  Error error(const std::string& says) {
+    return error([&](const Error& each) { return each.message.find(says) != std::string::npos; },
+                 "the words " + says);
+  }
+
+ private:
+  template <typename Wanted>
+  Error error(Wanted is_wanted, const std::string& what) {
     const auto limit = std::chrono::steady_clock::now() + person_hang_guard;
     std::string others;
     while (std::chrono::steady_clock::now() < limit) {
       const auto event = next(EventKind::error);
       if (!event) break;
-      if (event->error->code == code) return *event->error;
+      if (is_wanted(*event->error)) return *event->error;
       others += event->error->message + "\n";
     }
-    ADD_FAILURE() << "no error with the code " << to_string(code) << ", but:\n" << others;
+    ADD_FAILURE() << "no error with " << what << ", but:\n" << others;
     return {};
   }
 
- private:
   Candidate candidate_;
   EventQueue& events_;
 };

@@ -99,9 +99,7 @@ TEST(RedisTls, WhoShowsNoCertificateIsToldThatOneIsWanted) {
   const RedisServer server(
       with_tls(made, made.server(), servers::RedisTls::Clients::required));
   Person anna(over_tls(server, made));
-  const auto event = anna.next(EventKind::error);
-  ASSERT_TRUE(event);
-  expect_sentence(*event->error, "certificate");
+  expect_sentence(anna.error("certificate"), "certificate");
 }
 
 TEST(RedisTls, FilesThatAreMissingAreTold) {
@@ -110,28 +108,23 @@ TEST(RedisTls, FilesThatAreMissingAreTold) {
   RedisOptions options = over_tls(server, made);
   options.tls->ca_file = "/none/ca.pem";
   Person anna(options);
-  const auto event = anna.next(EventKind::error);
-  ASSERT_TRUE(event);
-  expect_sentence(*event->error, "/none/ca.pem");
+  expect_sentence(anna.error("/none/ca.pem"), "/none/ca.pem");
 }
 
 TEST(RedisTls, APlainClientOfATlsServerIsToldToUseTls) {
   Certificates made;
   const RedisServer server(with_tls(made, made.server()));
   Person anna(options_of(server));
-  const auto event = anna.next(EventKind::error);
-  ASSERT_TRUE(event);
-  EXPECT_TRUE(event->error->retryable);
-  expect_sentence(*event->error, "TLS");
+  const Error error = anna.error("TLS");
+  EXPECT_TRUE(error.retryable);
+  expect_sentence(error, "TLS");
 }
 
 TEST(RedisTls, ATlsClientOfAPlainServerIsTold) {
   const Certificates made;
   const RedisServer server;
   Person anna(over_tls(server, made));
-  const auto event = anna.next(EventKind::error);
-  ASSERT_TRUE(event);
-  expect_sentence(*event->error, "TLS");
+  expect_sentence(anna.error("TLS"), "TLS");
 }
 
 }  // namespace

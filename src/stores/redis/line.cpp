@@ -59,11 +59,26 @@ void Line::connect() {
       loop_, settings_->endpoint,
       net::Stream::Handlers{.connected = [this] { greet(); },
                             .received = [this](std::string_view bytes) { heard(bytes); },
-                            .failed = [this](const Error& why) { fail(why); }});
+                            .failed = [this](const Error& why) { wire_failed(why); }});
   after(settings_->request_timeout, &Line::gave_up_waiting);
 }
 
-void Line::gave_up_waiting() { fail(silent(*settings_)); }
+void Line::gave_up_waiting() {
+  Error why = silent(*settings_);
+  if (state_ == State::connecting) {
+    why.message += ": it waits for " + std::string(wire_->stream.waits_for());
+  }
+  fail(why);
+}
+
+// A server that wants TLS ends a connection that has none, without a word.
+void Line::wire_failed(Error why) {
+  const bool is_plain = !settings_->endpoint.tls && settings_->endpoint.unix_path.empty();
+  if (is_plain && state_ == State::greeting && greetings_.empty()) {
+    why.message += ", before it answered anything: perhaps it wants TLS (rediss:)";
+  }
+  fail(why);
+}
 
 // Everything that has to be asked first, at one go.
 void Line::greet() {
