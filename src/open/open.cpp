@@ -45,7 +45,8 @@ std::string public_url(std::string_view url) {
   }
   // Without the slashes it is no URL of a server, but may have been meant as one.
   const auto scheme = text.find(':');
-  const bool is_path = text.find('/', scheme) == scheme + 1 && text.find("//", scheme) != scheme + 1;
+  const bool is_path =
+      text.find('/', scheme) == scheme + 1 && text.find("//", scheme) != scheme + 1;
   const auto at = text.rfind('@');
   if (scheme == std::string::npos || is_path || at == std::string::npos) return text;
   const auto colon = text.find(':', scheme + 1);

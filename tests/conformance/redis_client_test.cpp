@@ -1,5 +1,5 @@
-// The store over the application's own client: elections, together with the store's own connections,
-// and clients that are slow, fail, or lose their server.
+// The store over the application's own client: elections, together with the store's own
+// connections, and clients that are slow, fail, or lose their server.
 #include <atomic>
 #include <condition_variable>
 #include <latch>
@@ -109,7 +109,8 @@ TEST(RedisClientStore, ASlowClientDoesNotHoldUpTheLoop) {
   const auto other = make_redis_store(options);
   barrier.shut(true);
   std::latch answered(1);
-  loop->post([&] { slow->inspect("election", [&](const InspectAnswer&) { answered.count_down(); }); });
+  loop->post(
+      [&] { slow->inspect("election", [&](const InspectAnswer&) { answered.count_down(); }); });
   ASSERT_TRUE(barrier.somebody_waits());
   EXPECT_TRUE(inspect(*other, "election", 60s));
   barrier.shut(false);
@@ -208,9 +209,9 @@ TEST(RedisClientStore, AFailedGreetingIsNotMixedWithTheNext) {
 }
 
 TEST(RedisClientStore, RepliesThatMakeNoSenseAreTold) {
-  const auto store = make_redis_store(
-      [](const std::vector<std::string>&) { return RedisReply{std::int64_t{7}}; },
-      {.lease = lease});
+  const auto store =
+      make_redis_store([](const std::vector<std::string>&) { return RedisReply{std::int64_t{7}}; },
+                       {.lease = lease});
   Person anna(store);
   const auto event = anna.next(EventKind::error);
   ASSERT_TRUE(event);

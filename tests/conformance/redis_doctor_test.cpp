@@ -86,8 +86,8 @@ TEST(RedisDoctor, TellsWhatIsKeptOnDisk) {
 }
 
 TEST(RedisDoctor, WarnsOfASaveThatFailed) {
-  const RedisServer server({.save = {"3600 1"},
-                            .extra = {"dbfilename taken", "stop-writes-on-bgsave-error no"}});
+  const RedisServer server(
+      {.save = {"3600 1"}, .extra = {"dbfilename taken", "stop-writes-on-bgsave-error no"}});
   // A folder of that name is in the way of the file.
   std::filesystem::create_directory(
       std::filesystem::path(server.unix_path()).replace_filename("taken"));
@@ -99,16 +99,15 @@ TEST(RedisDoctor, WarnsOfASaveThatFailed) {
 
 TEST(RedisDoctor, WarnsOfReplicas) {
   const RedisServer server({.append_only = true});
-  const RedisServer replica(
-      {.extra = {"replicaof 127.0.0.1 " + std::to_string(server.port())}});
+  const RedisServer replica({.extra = {"replicaof 127.0.0.1 " + std::to_string(server.port())}});
   ASSERT_TRUE(becomes(server, "replication", "connected_slaves", "1"));
   expect_finding(findings(options_of(server)), "connected_slaves 1", Severity::warning,
                  "fence with the term");
 }
 
 TEST(RedisDoctor, WarnsOfMissingRights) {
-  const RedisServer server({.users = {"anna on >geheim ~conclave:* &conclave:* +@all"},
-                            .append_only = true});
+  const RedisServer server(
+      {.users = {"anna on >geheim ~conclave:* &conclave:* +@all"}, .append_only = true});
   RedisOptions options = options_of(server);
   options.user = "anna";
   options.password = "geheim";
@@ -136,8 +135,8 @@ TEST(RedisDoctor, WarnsOfMissingRights) {
     server.command({"ACL", "SETUSER", "anna", "-" + each.right});
     const auto found = findings(options);
     expect_finding(found, each.setting, each.severity, each.fix);
-    EXPECT_NE(about(found, each.setting).problem.find(
-                  each.severity == Severity::danger ? "forbids" : "cannot be asked"),
+    EXPECT_NE(about(found, each.setting)
+                  .problem.find(each.severity == Severity::danger ? "forbids" : "cannot be asked"),
               std::string::npos)
         << about(found, each.setting).problem;
     server.command({"ACL", "SETUSER", "anna", "+" + each.right});
@@ -149,11 +148,11 @@ TEST(RedisDoctor, WarnsOfMissingRights) {
 
 TEST(RedisDoctor, LeavesWhatIsNotItsOwn) {
   const RedisServer server;
-  for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
-           {"HSET", "conclave:doctor", "name", "House"},
-           {"SET", "conclave:doctor", "House"},
-           {"ZADD", "conclave:doctor:queue", "1", "patient"},
-           {"SET", "conclave:doctor:metadata", "x"}}) {
+  for (const std::vector<std::string>& other :
+       std::vector<std::vector<std::string>>{{"HSET", "conclave:doctor", "name", "House"},
+                                             {"SET", "conclave:doctor", "House"},
+                                             {"ZADD", "conclave:doctor:queue", "1", "patient"},
+                                             {"SET", "conclave:doctor:metadata", "x"}}) {
     server.command({"FLUSHALL"});
     server.command(other);
     const std::string before = server.command({"DUMP", other[1]}).text;

@@ -1,5 +1,5 @@
-// Servers that are none, or have gone mad: each is an error with one sentence, and when they come to
-// their senses the election goes on.
+// Servers that are none, or have gone mad: each is an error with one sentence, and when they come
+// to their senses the election goes on.
 #include "conformance/redis_impostor.hpp"
 #include "conformance/redis_person.hpp"
 
@@ -117,8 +117,8 @@ TEST(RedisNonsense, ToALeaderCostsItNoMoreThanItsTerm) {
   const RedisServer server({.password = "geheim"});
   Impostor impostor(server.port());
   for (const std::string& bytes :
-       {std::string("*1\r\n$3\r\nyes\r\n"), std::string("*2\r\n+a\r\n+b\r\n"), std::string(":1\r\n"),
-        std::string("*1\r\n$-1\r\n"), std::string("HTTP/1.1 400\r\n")}) {
+       {std::string("*1\r\n$3\r\nyes\r\n"), std::string("*2\r\n+a\r\n+b\r\n"),
+        std::string(":1\r\n"), std::string("*1\r\n$-1\r\n"), std::string("HTTP/1.1 400\r\n")}) {
     SCOPED_TRACE(bytes);
     impostor.answer({});
     Person anna(at(impostor));

@@ -227,8 +227,9 @@ TEST(RedisOpen, CredentialsThatThrowAreReported) {
     const auto credentials = redis::credentials_of(*settings);
     return credentials ? std::string{} : credentials.error().message;
   };
-  EXPECT_NE(failing([]() -> RedisCredentials { throw std::runtime_error("the vault is shut"); })
-                .find("the vault is shut"),
+  EXPECT_NE(failing([]() -> RedisCredentials {
+              throw std::runtime_error("the vault is shut");
+            }).find("the vault is shut"),
             std::string::npos);
   EXPECT_NE(failing([]() -> RedisCredentials { throw 42; }).find("no credentials"),
             std::string::npos);

@@ -72,8 +72,9 @@ TEST(RedisReader, NonsenseIsAnErrorWithOneSentence) {
   std::string deep;
   for (int i = 0; i < 30; ++i) deep += "*1\r\n";
   for (const std::string& bytes :
-       {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), std::string("\x15\x03\x03\x00\x02\x02F", 7),
-        std::string("\0\0\0\0", 4), std::string("*2147483647\r\n"), std::string("*1048577\r\n"),
+       {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"),
+        std::string("\x15\x03\x03\x00\x02\x02F", 7), std::string("\0\0\0\0", 4),
+        std::string("*2147483647\r\n"), std::string("*1048577\r\n"),
         std::string("*99999999999999999999\r\n"), std::string("$99999999999999999999\r\n"),
         std::string("*1x\r\n"), std::string("$-7\r\n"), std::string("*-7\r\n"),
         std::string("*1\r\n*2147483647\r\n"), deep}) {
@@ -107,8 +108,8 @@ TEST(RedisReader, EncodesWhatItCanRead) {
   reader.feed(encode(command));
   const auto reply = reader.next();
   ASSERT_TRUE(reply && *reply);
-  EXPECT_TRUE(same(**reply, list({text(command[0]), text(command[1]), text(command[2]),
-                                  text(command[3])})));
+  EXPECT_TRUE(same(**reply,
+                   list({text(command[0]), text(command[1]), text(command[2]), text(command[3])})));
 }
 
 // ---------------------------------------------------------------- errors
@@ -137,10 +138,10 @@ TEST(RedisTrouble, SaysWhetherToTryAgainAndWhatToDo) {
        "protected mode"},
       {"ERR max number of clients reached", ErrorCode::unavailable, true, false, true,
        "maxclients"},
-      {"READONLY You can't write against a read only replica.", ErrorCode::unavailable, true,
-       false, true, "replica"},
-      {"LOADING Redis is loading the dataset in memory", ErrorCode::unavailable, true, false,
-       false, "loading"},
+      {"READONLY You can't write against a read only replica.", ErrorCode::unavailable, true, false,
+       true, "replica"},
+      {"LOADING Redis is loading the dataset in memory", ErrorCode::unavailable, true, false, false,
+       "loading"},
       {"OOM command not allowed", ErrorCode::unavailable, true, false, false, "maxmemory"},
       {"MISCONF Redis is configured to save", ErrorCode::unavailable, true, false, false, "save"},
       {"MOVED 3999 127.0.0.1:6381", ErrorCode::unavailable, true, false, false, "cluster"},
@@ -184,7 +185,8 @@ TEST(RedisGreeting, TellsWhoWillDo) {
        "older than Redis 6", false},
       {error("ERR what is 'HELLO' '2' 'AUTH' 'u' 'geheim'"), "refused", true},
       {error("WRONGPASS invalid username-password pair or user is disabled."), "password", false},
-      {error("NOAUTH HELLO must be called with the client already authenticated"), "wants a", false},
+      {error("NOAUTH HELLO must be called with the client already authenticated"), "wants a",
+       false},
       {hello("7.0", "sentinel", "master"), "Sentinel", false},
       {hello("7.0", "cluster", "master"), "cluster", false},
       {hello("7.0", "standalone", "replica"), "replica", true},
@@ -296,8 +298,9 @@ TEST(RedisReplies, LettersAreUnderstoodOnlyWhole) {
                                   std::string("record\n5\nx\n7\n6\n1\n1\n9\nanna\n")}) {
     EXPECT_FALSE(news_in(each)) << each;
   }
-  for (const std::string& each : {std::string(""), std::string("turn\nkey"),
-                                  std::string("vacant\nkey\n5"), std::string("vacant\nk\n5\nfree")}) {
+  for (const std::string& each :
+       {std::string(""), std::string("turn\nkey"), std::string("vacant\nkey\n5"),
+        std::string("vacant\nk\n5\nfree")}) {
     EXPECT_FALSE(letter_in(each)) << each;
   }
 }

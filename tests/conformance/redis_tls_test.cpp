@@ -74,8 +74,7 @@ TEST(RedisTls, TheNameMayBeGiven) {
 
 TEST(RedisTls, AServerThatWantsACertificateGetsOneAndARenewedOneAtTheNextConnection) {
   Certificates made;
-  const RedisServer server(
-      with_tls(made, made.server(), servers::RedisTls::Clients::required));
+  const RedisServer server(with_tls(made, made.server(), servers::RedisTls::Clients::required));
   const servers::TemporaryFolder folder("client");
   const auto put = [&](const Certificate& certificate) {
     fs::copy_file(certificate.certificate, folder.file("certificate.new"));
@@ -96,8 +95,7 @@ TEST(RedisTls, AServerThatWantsACertificateGetsOneAndARenewedOneAtTheNextConnect
 
 TEST(RedisTls, WhoShowsNoCertificateIsToldThatOneIsWanted) {
   Certificates made;
-  const RedisServer server(
-      with_tls(made, made.server(), servers::RedisTls::Clients::required));
+  const RedisServer server(with_tls(made, made.server(), servers::RedisTls::Clients::required));
   Person anna(over_tls(server, made));
   expect_sentence(anna.error("certificate"), "certificate");
 }

@@ -129,14 +129,37 @@ std::vector<std::string> seeds() {
 }
 
 std::vector<std::string> words() {
-  return {"\r\n",      "\n",        "$-1\r\n",      "*-1\r\n",   "*0\r\n",
-          "*2147483647\r\n",        "$2147483647\r\n",           "*1048576\r\n",
-          "*4294967297\r\n",        "$18446744073709551615\r\n", "-NOPERM\r\n",
-          "GRANTED",   "HELD",      "VANISHED",     "SEEN",      "held",
-          "released",  "abandoned", "expired",      "absent",    "removed",
-          "0",         "-1",        "18446744073709551615",      "9223372036854775807",
-          "8000000000000000",       "9000000000000000",          "10000000000000",
-          "uptime_in_seconds:",     "master_replid2:",           std::string(1, '\0')};
+  return {"\r\n",
+          "\n",
+          "$-1\r\n",
+          "*-1\r\n",
+          "*0\r\n",
+          "*2147483647\r\n",
+          "$2147483647\r\n",
+          "*1048576\r\n",
+          "*4294967297\r\n",
+          "$18446744073709551615\r\n",
+          "-NOPERM\r\n",
+          "GRANTED",
+          "HELD",
+          "VANISHED",
+          "SEEN",
+          "held",
+          "released",
+          "abandoned",
+          "expired",
+          "absent",
+          "removed",
+          "0",
+          "-1",
+          "18446744073709551615",
+          "9223372036854775807",
+          "8000000000000000",
+          "9000000000000000",
+          "10000000000000",
+          "uptime_in_seconds:",
+          "master_replid2:",
+          std::string(1, '\0')};
 }
 
 }  // namespace conclave::fuzz

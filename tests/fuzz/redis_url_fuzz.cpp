@@ -66,10 +66,38 @@ std::vector<std::string> seeds() {
 }
 
 std::vector<std::string> words() {
-  return {"%",     "%00", "%2",  "%zz", "@",   ":",          "/",     "?",        "#",    "&",
-          "=",     "[",   "]",   "//",  "://", "redis:",     "rediss:", "redis+unix:", "file:",
-          "lease=", "prefix=", "password=", "user=", "database=", "skip_verify=", "request_timeout=",
-          "65536", "-1",  "18446744073709551616", "\xff", "\xc3\xa4", std::string(1, '\0')};
+  return {"%",
+          "%00",
+          "%2",
+          "%zz",
+          "@",
+          ":",
+          "/",
+          "?",
+          "#",
+          "&",
+          "=",
+          "[",
+          "]",
+          "//",
+          "://",
+          "redis:",
+          "rediss:",
+          "redis+unix:",
+          "file:",
+          "lease=",
+          "prefix=",
+          "password=",
+          "user=",
+          "database=",
+          "skip_verify=",
+          "request_timeout=",
+          "65536",
+          "-1",
+          "18446744073709551616",
+          "\xff",
+          "\xc3\xa4",
+          std::string(1, '\0')};
 }
 
 }  // namespace conclave::fuzz

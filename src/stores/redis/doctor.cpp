@@ -24,8 +24,8 @@ enum Question : std::size_t {
 };
 constexpr std::size_t round_trips = 9;
 
-// All that the scripts do, on keys of which there are none: what is there is somebody else's. What it
-// writes it takes away, whatever else it may not do.
+// All that the scripts do, on keys of which there are none: what is there is somebody else's. What
+// it writes it takes away, whatever else it may not do.
 constexpr std::string_view rights_probe = R"lua(
 if redis.call('EXISTS', unpack(KEYS)) > 0 then return 0 end
 local hash, queue, text = unpack(KEYS)

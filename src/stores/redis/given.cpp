@@ -86,7 +86,8 @@ void Given::greet() {
     send(each, [this, replies = greetings_](Result<Delivered> got) {
       if (state_ != State::greeting || replies != greetings_) return;
       if (!got) return is_known(got.error());
-      greeting_.at = got->received;  // it may have waited for its turn, and is as old as it says now
+      greeting_.at =
+          got->received;  // it may have waited for its turn, and is as old as it says now
       replies->push_back(std::move(*std::move(got)).reply);
       if (replies->size() < 2) return;
       const auto version = info_line((*replies)[0], "redis_version").value_or("0");

@@ -61,7 +61,8 @@ std::optional<Error> check_prefix(std::string_view prefix) {
                             "cluster: leave it out");
   }
   // Lines of a letter end at line ends.
-  if (std::any_of(prefix.begin(), prefix.end(), [](unsigned char c) { return c < ' ' || c == 127; })) {
+  if (std::any_of(prefix.begin(), prefix.end(),
+                  [](unsigned char c) { return c < ' ' || c == 127; })) {
     return invalid_argument("prefix: it has a control character: leave it out");
   }
   if (prefix.size() > 100)

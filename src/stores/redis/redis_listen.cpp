@@ -1,4 +1,6 @@
 // What the server tells, and who is told of it here.
+#include <algorithm>
+
 #include "stores/redis/keys.hpp"
 #include "stores/redis/redis_calls.hpp"
 
@@ -109,6 +111,8 @@ void RedisStore::look_soon(const std::string& record) {
 
 void RedisStore::look() {
   auto records = std::exchange(to_look_, {});
+  std::sort(records.begin(), records.end());  // one look tells all who listen
+  records.erase(std::unique(records.begin(), records.end()), records.end());
   for (std::size_t first = 0; first < records.size(); first += looks_at_a_time) {
     const auto begin = records.begin() + static_cast<std::ptrdiff_t>(first);
     const auto count = std::min(looks_at_a_time, records.size() - first);

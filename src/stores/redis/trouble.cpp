@@ -120,7 +120,8 @@ Error nonsense_reply(const std::string& where, std::string_view to) {
 }
 
 Error given_up() {
-  return {ErrorCode::cancelled, "the server did not answer before the call was given up", true, true};
+  return {ErrorCode::cancelled, "the server did not answer before the call was given up", true,
+          true};
 }
 
 }  // namespace conclave::redis
