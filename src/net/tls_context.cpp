@@ -89,6 +89,8 @@ class Files {
 }  // namespace
 
 Result<TlsContext> make_tls_context(const TlsOptions& options, const std::string& endpoint) {
+  // A loop may go on while the process ends, and must not find OpenSSL taken down.
+  ::OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   ::ERR_clear_error();
   TlsContext context(::SSL_CTX_new(::TLS_client_method()));
   if (context == nullptr) {

@@ -43,10 +43,13 @@ std::string public_url(std::string_view url) {
     at += option.size();
     text.replace(at, std::min(text.find_first_of("&#", at), text.size()) - at, "***");
   }
-  const auto begin = text.find("://");
+  // Without the slashes it is no URL of a server, but may have been meant as one.
+  const auto scheme = text.find(':');
+  const bool is_path =
+      text.find('/', scheme) == scheme + 1 && text.find("//", scheme) != scheme + 1;
   const auto at = text.rfind('@');
-  if (begin == std::string::npos || at == std::string::npos || at < begin) return text;
-  const auto colon = text.find(':', begin + 3);
+  if (scheme == std::string::npos || is_path || at == std::string::npos) return text;
+  const auto colon = text.find(':', scheme + 1);
   if (colon > at) return text;
   return text.replace(colon + 1, at - colon - 1, "***");
 }

@@ -79,16 +79,17 @@ void Given::greet_again(const Error&) {
 void Given::greet() {
   state_ = State::greeting;
   greeting_ = {};
-  greetings_.clear();
+  // Replies to a greeting that failed may come while the next one waits for its own.
+  greetings_ = std::make_shared<std::vector<RedisReply>>();
   for (const Command& each : {Command{"INFO", "server"}, Command{"INFO", "replication"}}) {
-    send(each, [this](Result<Delivered> got) {
-      if (state_ != State::greeting) return;
+    send(each, [this, replies = greetings_](Result<Delivered> got) {
+      if (state_ != State::greeting || replies != greetings_) return;
       if (!got) return is_known(got.error());
-      greetings_.push_back(std::move(*std::move(got)).reply);
-      if (greetings_.size() < 2) return;
-      const auto version = info_line(greetings_[0], "redis_version").value_or("0");
+      replies->push_back(std::move(*std::move(got)).reply);
+      if (replies->size() < 2) return;
+      const auto version = info_line((*replies)[0], "redis_version").value_or("0");
       greeting_.knows_flags = parse_number(version.substr(0, version.find('.'))).value_or(0) >= 7;
-      learn(greeting_, greetings_[0], greetings_[1]);
+      learn(greeting_, (*replies)[0], (*replies)[1]);
       greeting_.needs_note ? note() : is_known(std::nullopt);
     });
   }
@@ -99,6 +100,7 @@ void Given::note() {
        [this](const Result<Delivered>& got) {
          if (!got) return is_known(got.error());
          greeting_.age = noted_age(got->reply);
+         greeting_.at = got->received;
          is_known(std::nullopt);
        });
 }

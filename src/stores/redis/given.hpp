@@ -43,7 +43,7 @@ class Given final : public Commands {
   const std::string where_ = "the Redis server of the application's client";
   State state_ = State::unknown;
   Greeting greeting_;
-  std::vector<RedisReply> greetings_;
+  std::shared_ptr<std::vector<RedisReply>> greetings_;  // of the present greeting
   std::vector<Ready> waiting_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 

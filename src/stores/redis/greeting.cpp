@@ -30,7 +30,9 @@ Result<Greeting> greeted(const RedisReply& hello, const std::string& where) {
     if (error->message.find("unknown command") != std::string::npos) {
       return unsuitable(where + " is older than Redis 6: update it", false);
     }
-    return trouble_of(*error, where, "HELLO").error;
+    // Who does not know HELLO may repeat what it was given, a password too.
+    const std::string& message = error->message;
+    return trouble_of({message.substr(0, message.find_first_of("'`\""))}, where, "HELLO").error;
   }
   const auto* const pairs = elements_in(hello);
   const std::string_view version =

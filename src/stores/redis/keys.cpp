@@ -1,5 +1,6 @@
 #include "stores/redis/keys.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -52,13 +53,17 @@ std::optional<Error> check_prefix(std::string_view prefix) {
   if (prefix.empty()) {
     return invalid_argument(
         "prefix: it is empty, and keys of others could be taken for elections: give it a word, "
-        "such "
-        "as conclave:");
+        "such as conclave:");
   }
   if (prefix.find_first_of("{}") != std::string_view::npos) {
     return invalid_argument("prefix: \"" + std::string(prefix) +
                             "\" has a brace, which would take the keys of an election apart in a "
                             "cluster: leave it out");
+  }
+  // Lines of a letter end at line ends.
+  if (std::any_of(prefix.begin(), prefix.end(),
+                  [](unsigned char c) { return c < ' ' || c == 127; })) {
+    return invalid_argument("prefix: it has a control character: leave it out");
   }
   if (prefix.size() > 100)
     return invalid_argument("prefix: it is longer than 100 bytes: shorten it");

@@ -21,7 +21,8 @@ Duration longest_pause(const Settings& settings) {
 
 Command hello(const RedisCredentials& credentials) {
   Command command{"HELLO", "2"};
-  if (!credentials.password.empty()) {
+  // A user without a password is not the default user.
+  if (!credentials.user.empty() || !credentials.password.empty()) {
     command.insert(command.end(), {"AUTH", credentials.user.empty() ? "default" : credentials.user,
                                    credentials.password});
   }
@@ -58,15 +59,25 @@ void Line::connect() {
       loop_, settings_->endpoint,
       net::Stream::Handlers{.connected = [this] { greet(); },
                             .received = [this](std::string_view bytes) { heard(bytes); },
-                            .failed = [this](const Error& why) { fail(why); }});
+                            .failed = [this](const Error& why) { wire_failed(why); }});
   after(settings_->request_timeout, &Line::gave_up_waiting);
 }
 
-// A server that wants TLS, or has none, may just be silent: say what was waited for.
 void Line::gave_up_waiting() {
-  Error error = silent(*settings_);
-  error.message += ": it waited for " + std::string(wire_->stream.waits_for());
-  fail(error);
+  Error why = silent(*settings_);
+  if (state_ == State::connecting) {
+    why.message += ": it waits for " + std::string(wire_->stream.waits_for());
+  }
+  fail(why);
+}
+
+// A server that wants TLS ends a connection that has none, without a word.
+void Line::wire_failed(Error why) {
+  const bool is_plain = !settings_->endpoint.tls && settings_->endpoint.unix_path.empty();
+  if (is_plain && state_ == State::greeting && greetings_.empty()) {
+    why.message += ", before it answered anything: perhaps it wants TLS (rediss:)";
+  }
+  fail(why);
 }
 
 // Everything that has to be asked first, at one go.
@@ -96,7 +107,11 @@ void Line::heard(std::string_view bytes) {
   // Whoever is told may end this connection, or all of it.
   while (!alive.expired() && wire == wire_) {
     auto reply = wire->reader.next();
-    if (!reply) return fail(reply.error());
+    if (!reply) {
+      Error why = reply.error();
+      why.message = settings_->where + ": " + why.message;
+      return fail(why);
+    }
     if (!reply->has_value()) return;
     took(std::move(**std::move(reply)));
   }
@@ -106,6 +121,12 @@ void Line::took(RedisReply reply) {
   if (state_ == State::ready) return handlers_.received(std::move(reply));
   if (state_ == State::noting) return is_noted(reply);
   greetings_.push_back(std::move(reply));
+  // One that is refused may hear nothing more.
+  if (greetings_.size() == 1) {
+    if (const auto greeting = greeted(greetings_[0], settings_->where); !greeting) {
+      return fail(greeting.error());
+    }
+  }
   if (greetings_.size() == greetings_asked_) answered_greeting();
 }
 
@@ -113,6 +134,7 @@ void Line::answered_greeting() {
   const auto greeting = greeted(greetings_[0], settings_->where);
   if (!greeting) return fail(greeting.error());
   greeting_.knows_flags = greeting->knows_flags;
+  greeting_.at = loop_.clock().now();  // not before the server counted
   if (settings_->database != 0) {
     if (const auto* error = std::get_if<RedisError>(&greetings_[1].value)) {
       if (error->message.starts_with("NOPERM")) {
@@ -133,6 +155,7 @@ void Line::answered_greeting() {
 
 void Line::is_noted(const RedisReply& reply) {
   greeting_.age = noted_age(reply);
+  greeting_.at = loop_.clock().now();
   become_ready();
 }
 

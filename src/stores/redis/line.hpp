@@ -50,6 +50,7 @@ class Line {
 
   void connect();
   void gave_up_waiting();
+  void wire_failed(Error why);
   void greet();
   void heard(std::string_view bytes);
   void took(RedisReply reply);

@@ -33,7 +33,8 @@ Result<bool> yes_or_no(const net::Url& url, std::string_view name) {
   const std::string text = option(url, name);
   if (text.empty() || text == "false") return false;
   if (text == "true") return true;
-  return invalid_argument(std::string(name) + ": \"" + text + "\" is neither true nor false");
+  return invalid_argument(std::string(name) + ": \"" + text +
+                          "\" is neither true nor false: write one of them");
 }
 
 // From the URL itself or from its options, not from both.
@@ -41,11 +42,14 @@ std::optional<Error> take_credentials(const net::Url& url, RedisOptions& redis) 
   redis.user = url.user.value_or("");
   redis.password = url.password.value_or("");
   if (const std::string user = option(url, "user"); !user.empty()) {
-    if (!redis.user.empty()) return invalid_argument("user: it is given twice");
+    if (!redis.user.empty())
+      return invalid_argument("user: it is given twice: write it before the host or as an option");
     redis.user = user;
   }
   if (const std::string password = option(url, "password"); !password.empty()) {
-    if (!redis.password.empty()) return invalid_argument("password: it is given twice");
+    if (!redis.password.empty())
+      return invalid_argument(
+          "password: it is given twice: write it before the host or as an option");
     redis.password = password;
   }
   redis.password_file = option(url, "password_file");
@@ -55,7 +59,9 @@ std::optional<Error> take_credentials(const net::Url& url, RedisOptions& redis) 
 std::optional<Error> take_database(const net::Url& url, std::string_view path,
                                    RedisOptions& redis) {
   const std::string given = option(url, "database");
-  if (!path.empty() && !given.empty()) return invalid_argument("database: it is given twice");
+  if (!path.empty() && !given.empty()) {
+    return invalid_argument("database: it is given twice: write it as path or as an option");
+  }
   const auto database = database_in(given.empty() ? std::string(path) : given);
   if (!database) return database.error();
   redis.database = *database;

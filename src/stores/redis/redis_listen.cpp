@@ -1,4 +1,6 @@
 // What the server tells, and who is told of it here.
+#include <algorithm>
+
 #include "stores/redis/keys.hpp"
 #include "stores/redis/redis_calls.hpp"
 

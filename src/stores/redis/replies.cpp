@@ -8,18 +8,29 @@
 namespace conclave::redis {
 namespace {
 
-// Seven hundred years; what is more is nonsense, and would not fit into a Duration.
-constexpr std::uint64_t longest_micros = 9'000'000'000'000'000;
+// What is more is nonsense, and sums and multiples of it would not fit into a Duration: the year
+// 2223, and more than any lease.
+constexpr std::uint64_t latest_micros = 8'000'000'000'000'000;
+constexpr std::uint64_t longest_micros = 10'000'000'000'000;
 
-std::optional<std::chrono::microseconds> micros(std::string_view text) {
+std::optional<std::chrono::microseconds> micros_up_to(std::uint64_t most, std::string_view text) {
   const auto number = parse_number(text);
-  if (!number || *number > longest_micros) return std::nullopt;
+  if (!number || *number > most) return std::nullopt;
   return std::chrono::microseconds{static_cast<std::int64_t>(*number)};
 }
 
+std::optional<std::chrono::microseconds> micros(std::string_view text) {
+  return micros_up_to(longest_micros, text);
+}
+
 std::optional<ServerTime> server_time(std::string_view text) {
-  const auto since = micros(text);
+  const auto since = micros_up_to(latest_micros, text);
   return since ? std::optional(ServerTime{*since}) : std::nullopt;
+}
+
+std::optional<WallTime> wall_time(std::string_view text) {
+  const auto since = micros_up_to(latest_micros, text);
+  return since ? std::optional(WallTime{*since}) : std::nullopt;
 }
 
 std::optional<Term> term(std::string_view text) {
@@ -86,7 +97,7 @@ std::optional<Record> record_in(const RedisReply& reply, ServerTime now) {
   record.stamp = texts.next(parse_number);
   record.lease = texts.next(micros);
   record.renewed = texts.next(server_time);
-  record.granted = WallTime{texts.next(micros)};
+  record.granted = texts.next(wall_time);
   record.metadata = texts.next();
   record.server_time = now;
   return texts.whole() ? std::optional(std::move(record)) : std::nullopt;
@@ -244,7 +255,7 @@ std::optional<Observation> news_in(std::string_view letter) {
   record.lease = texts.next(micros);
   record.renewed = texts.next(server_time);
   record.server_time = texts.next(server_time);
-  record.granted = WallTime{texts.next(micros)};
+  record.granted = texts.next(wall_time);
   record.leader = texts.next();
   record.metadata = texts.next();
   return texts.whole() ? std::optional<Observation>(std::move(record)) : std::nullopt;

@@ -1,3 +1,4 @@
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <array>
@@ -25,6 +26,8 @@ std::string text_of(const Script& script, bool with_flags) {
 }
 
 std::string digest_of(std::string_view text) {
+  // A loop may go on while the process ends, and must not find OpenSSL taken down.
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   std::array<unsigned char, 20> sum{};
   unsigned length = 0;
   EVP_Digest(text.data(), text.size(), sum.data(), &length, EVP_sha1(), nullptr);

@@ -2,7 +2,7 @@
 
 #include <exception>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include <conclave/timing.hpp>
 
@@ -10,6 +10,8 @@
 
 namespace conclave::redis {
 namespace {
+
+constexpr Duration shortest_timeout = std::chrono::milliseconds{1};
 
 std::optional<Error> check_lease(Duration lease) {
   TimingOptions timing;
@@ -39,8 +41,14 @@ std::optional<Error> check_credentials(const RedisOptions& options) {
     return invalid_argument(
         "password: it is given twice: choose one of password, password_file and credentials");
   }
+  if (!options.user.empty() && options.credentials) {
+    return invalid_argument("user: credentials tells the user, too: leave one of the two out");
+  }
+  // The name is not repeated: whoever writes redis://secret@host means a password.
   if (!options.user.empty() && sources == 0) {
-    return invalid_argument("password: the user \"" + options.user + "\" has none: give one");
+    return invalid_argument(
+        "password: a user is given without one: write redis://user:password@host, or "
+        "redis://:password@host for the default user");
   }
   return std::nullopt;
 }
@@ -62,13 +70,36 @@ std::optional<Error> check_timeout(const RedisOptions& options) {
     return invalid_argument(
         "request_timeout: it is negative: leave it out for an eighth of the lease");
   }
+  if (options.request_timeout > Duration::zero() && options.request_timeout < shortest_timeout) {
+    return invalid_argument(
+        "request_timeout: it is shorter than 1 ms, and no server answers so soon: lengthen it");
+  }
   if (options.request_timeout > options.lease / 2) {
     return invalid_argument(
         "request_timeout: it is longer than half the lease, and a lost reply would cost the leader "
-        "its "
-        "term: shorten it, or lengthen the lease");
+        "its term: shorten it, or lengthen the lease");
   }
   return std::nullopt;
+}
+
+Error no_credentials(const Settings& settings, const std::string& why) {
+  return {ErrorCode::denied,
+          "the application gave no credentials for " + settings.where + ": " + why, true, false};
+}
+
+Error bad_password_file(const Settings& settings, const std::string& what) {
+  return {ErrorCode::denied, "password_file: " + settings.password_file + " " + what, true, false};
+}
+
+// Nothing when it cannot be read, as a directory cannot.
+std::optional<std::string> content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  if (!file || file.peek() == std::ifstream::traits_type::eof()) {
+    return file.eof() && !file.bad() ? std::optional(std::string{}) : std::nullopt;
+  }
+  content << file.rdbuf();
+  return file.bad() ? std::nullopt : std::optional(std::move(content).str());
 }
 
 }  // namespace
@@ -105,23 +136,17 @@ Result<RedisCredentials> credentials_of(const Settings& settings) {
     try {
       return settings.credentials();
     } catch (const std::exception& failed) {
-      return Error{
-          ErrorCode::denied,
-          "the application gave no credentials for " + settings.where + ": " + failed.what(), true,
-          false};
+      return no_credentials(settings, failed.what());
+    } catch (...) {  // whatever it throws, it is the application's
+      return no_credentials(settings, "it threw something that is no std::exception");
     }
   }
   if (settings.password_file.empty()) return RedisCredentials{settings.user, settings.password};
-  std::ifstream file(settings.password_file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file && text.empty()) {
-    return Error{
-        ErrorCode::denied,
-        "password_file: " + settings.password_file + " cannot be read: check path and rights", true,
-        false};
-  }
-  text.erase(text.find_last_not_of("\r\n") + 1);
-  return RedisCredentials{settings.user, std::move(text)};
+  auto text = content_of(settings.password_file);
+  if (!text) return bad_password_file(settings, "cannot be read: check path and rights");
+  text->erase(text->find_last_not_of("\r\n") + 1);
+  if (text->empty()) return bad_password_file(settings, "is empty: write the password into it");
+  return RedisCredentials{settings.user, *std::move(text)};
 }
 
 Error silent(const Settings& settings) {

@@ -29,6 +29,14 @@ constexpr std::array passing{
     Passing{"NOREPLICAS", "has fewer replicas than it wants for a write"},
 };
 
+// What a stranger sent, for a message.
+std::string shown(std::string_view text) {
+  std::string clean(text.substr(0, 200));
+  std::replace_if(
+      clean.begin(), clean.end(), [](unsigned char c) { return c < ' ' || c >= 127; }, '?');
+  return clean;
+}
+
 bool has_code(std::string_view message, std::string_view code) {
   return message.starts_with(code) &&
          (message.size() == code.size() || message[code.size()] == ' ');
@@ -59,10 +67,22 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
   }
   if (has_code(message, "NOPERM")) {
     return {{ErrorCode::denied,
-             where + " forbids this user what an election needs (" + message.substr(7) +
+             where + " forbids this user what an election needs (" +
+                 shown(std::string_view(message).substr(std::min<std::size_t>(7, message.size()))) +
                  "): grant it, see docs/stores/redis.md",
              false, false},
             true,
+            false};
+  }
+  // Within a script. It may have come far, so what it has done is not known.
+  if (message.find("The user executing the script") != std::string::npos ||
+      message.find("ACL failure in script") != std::string::npos) {
+    return {{ErrorCode::denied,
+             where + " forbids this user what an election needs (" +
+                 shown(message.substr(0, message.find(" script: "))) +
+                 "): grant it, see docs/stores/redis.md",
+             false, true},
+            false,
             false};
   }
   if (message.find("WRONGTYPE") != std::string::npos) {
@@ -73,8 +93,20 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
             true,
             false};
   }
-  return {{ErrorCode::unsupported, where + " refused the request: " + message.substr(0, 200), true,
-           false},
+  if (has_code(message, "DENIED")) {
+    return {{ErrorCode::denied,
+             where + " is in protected mode, and serves its own machine only: give it a password",
+             false, false},
+            true,
+            true};
+  }
+  if (message.find("max number of clients") != std::string::npos) {
+    return {{ErrorCode::unavailable, where + " has as many clients as it takes: raise maxclients",
+             true, false},
+            false,
+            true};
+  }
+  return {{ErrorCode::unsupported, where + " refused the request: " + shown(message), true, false},
           false,
           false};
 }
@@ -88,7 +120,8 @@ Error nonsense_reply(const std::string& where, std::string_view to) {
 }
 
 Error given_up() {
-  return {ErrorCode::cancelled, "the call was given up before its answer came", true, true};
+  return {ErrorCode::cancelled, "the server did not answer before the call was given up", true,
+          true};
 }
 
 }  // namespace conclave::redis
