@@ -140,8 +140,9 @@ void RedisStore::tell_renewed(const RenewingPtr& renewing, std::size_t index, Re
   renewing->answered[index] = true;
   renewing->open -= 1;
   if (renewing->open == 0) calls_.erase(renewing->operation);
-  const auto keep =
-      renewing;  // NOLINT(performance-unnecessary-copy-initialization): done may let go of it
+  // Whoever is told may drop the last other one.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const auto keep = renewing;
   keep->done(index, std::move(with));
 }
 
