@@ -22,7 +22,8 @@ Run present;  // for whoever reports a failure
 void show_input() {
   std::fprintf(stderr, "run %llu, input of %zu bytes:\n",
                static_cast<unsigned long long>(present.number), present.input.size());
-  for (const unsigned char c : present.input) {
+  for (const char each : present.input) {
+    const auto c = static_cast<unsigned char>(each);
     if (c >= ' ' && c < 127 && c != '\\') {
       std::fputc(c, stderr);
     } else {
