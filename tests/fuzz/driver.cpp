@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <random>
 
 #include "fuzz/fuzz.hpp"
@@ -93,6 +94,10 @@ void expect(bool holds, const char* what) {
 
 int main(int count, char** arguments) {
   using namespace conclave::fuzz;
+  std::set_terminate([] {
+    show_input();
+    std::abort();
+  });
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_set_death_callback(show_input);
 #endif
