@@ -167,8 +167,8 @@ TEST(RedisClientStore, EndsWhileACommandRuns) {
 TEST(RedisClientStore, GoesOnWithARestartedServer) {
   RedisServer server;
   Person anna(given(server), "anna");
-  Person bob(given(server), "bob");
   ASSERT_TRUE(anna.is_elected());
+  Person bob(given(server), "bob");
   ASSERT_TRUE(bob.next(EventKind::follower));
   server.restart_without_data();
   // Bob's client has not noticed yet; the server it greeted is another one now.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <random>
 
 #include "fuzz/fuzz.hpp"
@@ -22,7 +23,8 @@ Run present;  // for whoever reports a failure
 void show_input() {
   std::fprintf(stderr, "run %llu, input of %zu bytes:\n",
                static_cast<unsigned long long>(present.number), present.input.size());
-  for (const unsigned char c : present.input) {
+  for (const char each : present.input) {
+    const auto c = static_cast<unsigned char>(each);
     if (c >= ' ' && c < 127 && c != '\\') {
       std::fputc(c, stderr);
     } else {
@@ -92,6 +94,10 @@ void expect(bool holds, const char* what) {
 
 int main(int count, char** arguments) {
   using namespace conclave::fuzz;
+  std::set_terminate([] {
+    show_input();
+    std::abort();
+  });
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_set_death_callback(show_input);
 #endif

@@ -7,6 +7,7 @@
 #include <vector>
 
 // Takes one input to pieces. Ends the process when what must hold does not.
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace conclave::fuzz {

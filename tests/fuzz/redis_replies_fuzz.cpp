@@ -117,8 +117,8 @@ std::vector<std::string> seeds() {
       "*3\r\n$9\r\nsubscribe\r\n$16\r\nconclave:inbox:1\r\n:1\r\n",
       after("*8\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:2\r\n",
             "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"),
-      "$35\r\n# Server\r\nuptime_in_seconds:123456\r\n\r\n$40\r\nmaster_replid:0abc\r\n"
-      "master_replid2:0000\r\n\r\n",
+      encode({"# Server\r\nuptime_in_seconds:123456\r\n"}).substr(4) +
+          encode({"master_replid:0abc\r\nmaster_replid2:0000\r\n"}).substr(4),
       "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
       "-NOPERM this user has no permissions to run the 'eval' command\r\n",
       "-NOSCRIPT No matching script.\r\n-READONLY You can't write\r\n-LOADING Redis\r\n",

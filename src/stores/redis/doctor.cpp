@@ -158,7 +158,8 @@ void judge_way(const Examination& e, std::vector<Finding>& findings) {
          "use rediss:// and the server's tls-port"});
   }
   auto trips = e.trips;
-  std::nth_element(trips.begin(), trips.begin() + trips.size() / 2, trips.end());
+  std::nth_element(trips.begin(), trips.begin() + static_cast<std::ptrdiff_t>(trips.size() / 2),
+                   trips.end());
   const Duration trip = trips[trips.size() / 2];
   const Duration limit = e.patient.settings.request_timeout;
   const bool slow = trip > limit / 4;
