@@ -30,7 +30,8 @@ class RawProcess {
   RawProcess(const RawProcess&) = delete;
   RawProcess& operator=(const RawProcess&) = delete;
 
-  [[nodiscard]] Instant hear() const;  // what it says next
+  [[nodiscard]] Instant hear() const;                      // what it says next
+  [[nodiscard]] int fd() const noexcept { return said_; }  // readable when it has said something
   void tell() const;
   void kill();
 

@@ -131,7 +131,17 @@ struct Stream::Core : std::enable_shared_from_this<Core> {
     } else {
       pending += bytes;
     }
-    if (established) flush_soon();
+    if (established && !flushing) send_at_once();
+  }
+
+  // The first of a turn does not wait for what else the loop has to do; what is written after it
+  // goes together. Whatever fails here fails again in the flush, where it may be told.
+  void send_at_once() {
+    flush_soon();
+    if (tls || waiting_to_send || !outgoing.empty()) return;
+    const auto size =
+        ::send(socket.get(), pending.data(), pending.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (size > 0) pending.erase(0, static_cast<std::size_t>(size));
   }
 
   void flush_soon() {

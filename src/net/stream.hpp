@@ -42,8 +42,9 @@ class CONCLAVE_API Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Queued without a limit, until there is a connection and the server takes it. All that is
-  // written in one turn of the loop goes in one system call. Nothing after close() and failed.
+  // Queued without a limit, until there is a connection and the server takes it. The first
+  // bytes of a turn of the loop go at once, all others of that turn in one system call. Nothing
+  // after close() and failed.
   void write(std::string bytes);
 
   // What the kernel has not taken by now is dropped.

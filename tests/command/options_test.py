@@ -232,13 +232,13 @@ class Passwords(Case):
 
     def test_never_repeated(self):
         secret = self.SECRET
-        for arguments in (["run", "--store", f"redis://u:{secret}@h", "true"],
-                          ["run", f"--store=redis://:{secret}@h", "true"],
-                          ["run", "--store", f"redis://u:a/{secret}@b@h", "true"],
+        for arguments in (["run", "--store", f"nowhere://u:{secret}@h", "true"],
+                          ["run", f"--store=nowhere://:{secret}@h", "true"],
+                          ["run", "--store", f"nowhere://u:a/{secret}@b@h", "true"],
                           ["run", "--store", f"{self.store}?password={secret}", "true"],
-                          ["run", f"--stor=redis://u:{secret}@h", "true"],
+                          ["run", f"--stor=nowhere://u:{secret}@h", "true"],
                           ["status", "--store", f"file://u:{secret}@h/x", "--election", "e"],
-                          ["status", f"redis://u:{secret}@h"]):
+                          ["status", f"nowhere://u:{secret}@h"]):
             with self.subTest(arguments=arguments):
                 code, out, err = self.ask(*arguments)
                 self.assertEqual((code, out), (2, ""))
@@ -247,11 +247,11 @@ class Passwords(Case):
                 self.assertIn(self.WARNING, err.splitlines()[0])
 
     def test_elsewhere_it_is_not_warned_about(self):
-        url = f"redis://u:{self.SECRET}@h"
+        url = f"nowhere://u:{self.SECRET}@h"
         settings = self.folder / "settings"
         settings.write_text(f"store = {url}\n")
         for environment in ({"CONCLAVE_STORE": url}, {"CONCLAVE_CONFIG": settings}):
-            self.assert_refused(self.ask("run", "true", environment=environment), 2, "redis")
+            self.assert_refused(self.ask("run", "true", environment=environment), 2, "nowhere")
 
     def test_the_commands_own_arguments_are_its_own(self):
         url = f"redis://u:{self.SECRET}@h"

@@ -272,7 +272,7 @@ class Version(Case):
     def test_words_and_json(self):
         code, out, _ = self.ask("version")
         self.assertEqual(code, 0)
-        self.assertRegex(out, r"^conclave \d+\.\d+\.\d+, stores( \w+:)+\n$")
+        self.assertRegex(out, r"^conclave \d+\.\d+\.\d+, stores( [\w+]+:)+\n$")
         found = json.loads(self.ask("version", "--json")[1])
         self.assertEqual(out, f"conclave {found['version']}, stores " + " ".join(f"{s}:" for s in found["stores"]) + "\n")
         self.assertIn("file", found["stores"])

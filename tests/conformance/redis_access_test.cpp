@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 // another database than 0; CONFIG GET only for doctor.
 const std::string least_rights =
     "~conclave:* &conclave:* -@all +eval +evalsha +info +time +exists +del +get +set +hget +hset "
-    "+hmget +hdel +zadd +zrem +zrange +zrank +zcard +publish +pubsub|numsub +subscribe "
+    "+hgetall +hmget +hdel +zadd +zrem +zrange +zrank +zcard +publish +pubsub|numsub +subscribe "
     "+unsubscribe +ping +select";
 
 RedisServer server_with(const std::string& rights) {
@@ -40,9 +40,9 @@ void expect_hand_over(const RedisOptions& options) {
   ASSERT_TRUE(anna.is_elected());
   Person bob(options, "bob");
   ASSERT_TRUE(bob.next(EventKind::follower));
-  anna->resign();
-  EXPECT_TRUE(bob.is_elected());
+  // Who only resigned would come back, and be first where the server is too young for newcomers.
   EXPECT_TRUE(anna->stop());
+  EXPECT_TRUE(bob.is_elected());
   EXPECT_TRUE(bob->stop());
 }
 
@@ -143,8 +143,8 @@ bool is_denied(Person& one, Person& other) {
 // One leads and one follows, so that all is used. INFO and what messages need is done without.
 TEST(RedisAccess, EachOfTheLeastRightsIsNeeded) {
   const auto server = server_with(least_rights);
-  for (const char* const right :
-       {"eval", "evalsha", "time", "exists", "hset", "hmget", "zadd", "zrange", "zrank", "zcard"}) {
+  for (const char* const right : {"eval", "evalsha", "time", "exists", "hset", "hgetall", "zadd",
+                                  "zrange", "zrank", "zcard"}) {
     SCOPED_TRACE(right);
     server.command({"FLUSHALL"});
     server.command({"SCRIPT", "FLUSH"});

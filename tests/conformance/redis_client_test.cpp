@@ -185,9 +185,9 @@ TEST(RedisClientStore, AFailedGreetingIsNotMixedWithTheNext) {
   const auto store = make_redis_store(
       [=](const std::vector<std::string>& command) {
         if (asked->fetch_add(1) == 0) throw std::runtime_error("the first one is lost");
-        // The identity of the server that was greeted is the last but one of a campaign.
+        // The identity of the server that was greeted is the last but two of a campaign.
         if (command.size() > 15 && !campaigns->exchange(true)) {
-          with_identity->store(command[command.size() - 2].size() == 40);
+          with_identity->store(command[command.size() - 3].size() == 40);
         }
         return client(command);
       },
@@ -199,7 +199,7 @@ TEST(RedisClientStore, AFailedGreetingIsNotMixedWithTheNext) {
     plain->campaign(bid, [&, plain](const CampaignAnswer& first) {
       EXPECT_TRUE(std::holds_alternative<Unknown>(first));
       plain->campaign(bid, [&](const CampaignAnswer& second) {
-        EXPECT_TRUE(std::holds_alternative<Granted>(second));
+        EXPECT_TRUE(std::holds_alternative<Held>(second)) << "the server is young";
         answered.count_down();
       });
     });

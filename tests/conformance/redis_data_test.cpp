@@ -1,5 +1,6 @@
 // Redis loses or spoils its data, its scripts, its memory or its connections under a live leader.
 #include "conformance/redis_faults.hpp"
+#include "stores/redis/keys.hpp"
 
 namespace conclave::conformance {
 namespace {
@@ -22,7 +23,7 @@ class RedisData : public RedisFaults {
   [[nodiscard]] bool has_record() { return server().command({"EXISTS", record}).number == 1; }
 
   [[nodiscard]] bool until_leader_listens() {
-    const std::string channel = std::string(record) + ":leader";
+    const std::string channel = redis::leader_channel(std::string(record), lease());
     return run_until([&] {
       return server().command({"PUBSUB", "NUMSUB", channel}).elements[1].number == 1;
     });

@@ -205,8 +205,8 @@ void examine(Commands& commands, Patient patient,
       Command{"CONFIG", "GET", "save"},
       Command{"EVAL", std::string(rights_probe), "3", probe, queue_key(probe), metadata_key(probe)},
       Command{"EVALSHA", std::string(40, '0'), "0"},
-      Command{"PUBSUB", "NUMSUB", leader_channel(probe)},
-      Command{"PUBLISH", leader_channel(probe), ""},
+      Command{"PUBSUB", "NUMSUB", leader_channel(probe, Duration{})},
+      Command{"PUBLISH", leader_channel(probe, Duration{}), ""},
   };
   for (const Command& each : questions) {
     commands.send(each, [e](Result<Delivered> got) {

@@ -62,11 +62,12 @@ void Inbox::ready() {
   ping();
 }
 
-// A connection of which nothing is left but our end would be silent for ever.
+// A connection of which nothing is left but our end would be silent for ever. Seldom, since every
+// process does it; until it is noticed, candidates look.
 void Inbox::ping() {
   line_.send({"PING"});
   const Instant asked = loop_.clock().now();
-  loop_.post_at(asked + settings_->lease,
+  loop_.post_at(asked + 5 * settings_->lease,
                 [this, asked, connection = connections_, alive = std::weak_ptr(alive_)] {
                   if (alive.expired() || connection != connections_ || !line_.is_ready()) return;
                   if (last_heard_ < asked) return line_.fail(silent(*settings_));

@@ -22,6 +22,13 @@ std::string record_key(std::string_view prefix, std::string_view election) {
   return key;
 }
 
+// 2^n milliseconds are at least the lease.
+std::string leader_channel(const std::string& record, Duration lease) {
+  int n = 0;
+  while (n < 31 && (std::chrono::milliseconds{1} * (std::int64_t{1} << n)) < lease) ++n;
+  return record + ":leader:" + std::to_string(n);
+}
+
 std::optional<std::string_view> record_of_news(std::string_view channel) {
   constexpr std::string_view end = ":news";
   if (!channel.ends_with(end)) return std::nullopt;

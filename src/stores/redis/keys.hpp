@@ -8,6 +8,7 @@
 
 #include <conclave/result.hpp>
 #include <conclave/term.hpp>
+#include <conclave/time.hpp>
 
 namespace conclave::redis {
 
@@ -21,7 +22,8 @@ inline std::string server_key(const std::string& prefix) { return prefix + "serv
 
 // Channels: what everybody hears, what shows that somebody leads, and what one process hears.
 inline std::string news_channel(const std::string& record) { return record + ":news"; }
-inline std::string leader_channel(const std::string& record) { return record + ":leader"; }
+// Leaders with leases of about the same length listen to one.
+[[nodiscard]] std::string leader_channel(const std::string& record, Duration lease);
 inline std::string inbox_channel(const std::string& prefix, const std::string& id) {
   return prefix + "inbox:" + id;
 }

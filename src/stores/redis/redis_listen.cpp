@@ -16,13 +16,14 @@ Operation RedisStore::observe(std::string election, std::string candidate, Sink 
   const std::string record = key(election);
   const Spot* const known = spots_.find(record);
   const bool first = known == nullptr || !known->is_heard();
+  const bool listens = known != nullptr && known->listens;
   spots_.listen(record, operation, std::move(candidate), std::move(sink));
   if (inbox_) {
     inbox_->open();
     if (first) inbox_->subscribe(news_channel(record));
   }
   // The first look comes when we listen, so that nothing is missed in between.
-  if (hearing_ == Hearing::no || !first) look_soon(record);
+  if (hearing_ == Hearing::no || listens) look_soon(record);
   return operation;
 }
 
@@ -31,14 +32,17 @@ std::vector<std::string> RedisStore::wanted_channels() const {
   std::vector<std::string> channels;
   spots_.for_each([&](const std::string& record, const Spot& spot) {
     if (spot.is_heard()) channels.push_back(news_channel(record));
-    if (spot.is_led()) channels.push_back(leader_channel(record));
+    if (spot.is_led()) channels.push_back(leader_channel(record, settings_.lease));
   });
   channels.push_back(inbox_id_);
   return channels;
 }
 
 void RedisStore::is_hearing(const std::string& channel) {
-  if (const auto record = record_of_news(channel)) return look_soon(std::string(*record));
+  if (const auto record = record_of_news(channel)) {
+    if (Spot* const spot = spots_.find(*record)) spot->listens = true;
+    return look_soon(std::string(*record));
+  }
   if (channel != inbox_id_) return;
   hearing_ = Hearing::yes;
   const std::weak_ptr alive = alive_;
@@ -89,7 +93,7 @@ void RedisStore::leads(const std::string& record, const Bid& bid) {
   spot.led = bid.attempt;
   spot.metadata =
       bid.metadata.empty() ? nullptr : std::make_unique<const std::string>(bid.metadata);
-  if (inbox_ && !already) inbox_->subscribe(leader_channel(record));
+  if (inbox_ && !already) inbox_->subscribe(leader_channel(record, settings_.lease));
 }
 
 void RedisStore::leads_no_more(const std::string& record, const Attempt& attempt) {
@@ -98,7 +102,7 @@ void RedisStore::leads_no_more(const std::string& record, const Attempt& attempt
   spot->led = {};
   spot->metadata.reset();
   spots_.drop_if_idle(record);
-  if (inbox_) inbox_->unsubscribe(leader_channel(record));
+  if (inbox_) inbox_->unsubscribe(leader_channel(record, settings_.lease));
 }
 
 // ---------------------------------------------------------------- looks

@@ -183,8 +183,9 @@ Answer RedisStore::resigned(const Resignation& resignation, const RedisReply& re
 void RedisStore::announce(const std::string& record, Term term) {
   commands_->prepare(while_alive([this, record, term](const std::optional<Error>& failed) {
     if (failed) return;
-    commands_->run(redis::announce, {record}, {std::to_string(term.value)},
-                   [](const Result<Delivered>&) {});
+    commands_->run(redis::announce,
+                   {record, queue_key(record), waiting_key(record), metadata_key(record)},
+                   {std::to_string(term.value)}, [](const Result<Delivered>&) {});
   }));
 }
 

@@ -94,6 +94,7 @@ Asked RedisStore::asked(const std::string& record) const {
 
 void RedisStore::cancel(Operation operation) {
   if (const auto record = spots_.cancel(operation)) {
+    if (Spot* const spot = spots_.find(*record)) spot->listens = false;
     if (inbox_) inbox_->unsubscribe(news_channel(*record));
     return;
   }
@@ -161,36 +162,39 @@ CampaignAnswer RedisStore::answered(const Bid& bid, const Result<Delivered>& ans
   if (auto granted = answer ? granted_in(answer->reply, answer->sent) : std::nullopt) {
     granted->server_age = asked(record).server_age;
     leads(record, bid);
+    // First the leader itself is told, then the others.
+    loop_->post(while_alive([this, record, term = granted->term] { announce(record, term); }));
     return *granted;
   }
   auto held = answer ? held_in(answer->reply) : std::nullopt;
   if (!held) return not_understood<CampaignAnswer>(answer, record, "a campaign");
   held->server_age = asked(record).server_age;
   if (word == "VANISHED") {
-    vanished(record);
+    vanished(record, lease_in_vanished(answer->reply));
   } else if (!held->record) {
     remind(bid, held->look_again_in);
-  } else if (!traits_.pushes && held->place == 1) {
+  } else if (hearing_ == Hearing::no && held->place == 1) {
     // Nobody will tell that the place is free.
     held->look_again_in = std::min(held->look_again_in, settings_.lease / 4);
   }
   return *held;
 }
 
-// Somebody listens as the leader of an election without a record. After a lease nobody can still
+// Somebody listens as the leader of an election without a record. After its lease nobody can still
 // believe in it who has not written it anew. Between looks that are far apart it may have been.
-void RedisStore::vanished(const std::string& record) {
+void RedisStore::vanished(const std::string& record, Duration lease) {
   const auto [found, is_new] = vanished_.try_emplace(record, Vanished{now(), now()});
   Vanished& seen = found->second;
   if (!is_new && now() - seen.last > settings_.lease / 2) seen.since = now();
   seen.last = now();
+  seen.lease = std::max(lease, settings_.lease);
 }
 
 bool RedisStore::is_patient(const std::string& record) const {
   const auto found = vanished_.find(record);
   if (found == vanished_.end()) return false;
   const Vanished& seen = found->second;
-  return now() - seen.last <= settings_.lease / 2 && now() - seen.since >= settings_.lease;
+  return now() - seen.last <= settings_.lease / 2 && now() - seen.since >= seen.lease;
 }
 
 // Whoever is held back in favour of others is told when its own time has come: perhaps none of them

@@ -60,6 +60,7 @@ class RedisStore final : public Store {
   struct Vanished {
     Instant since{};
     Instant last{};
+    Duration lease{};  // of the leader that listens, at most
   };
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;
@@ -81,7 +82,7 @@ class RedisStore final : public Store {
   void bid(const Bid& bid, const CallPtr<CampaignAnswer>& call);
   CampaignAnswer answered(const Bid& bid, const Result<Delivered>& answer);
   void remind(const Bid& bid, Duration wait);
-  void vanished(const std::string& record);
+  void vanished(const std::string& record, Duration lease);
   [[nodiscard]] bool is_patient(const std::string& record) const;
 
   // ---- renew and resign

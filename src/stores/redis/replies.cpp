@@ -183,6 +183,13 @@ std::optional<Held> held_in(const RedisReply& reply) {
   return held;
 }
 
+Duration lease_in_vanished(const RedisReply& reply) {
+  const auto* const elements = elements_in(reply);
+  if (word_in(reply) != "VANISHED" || elements->size() < 4) return Duration::zero();
+  Texts texts(*elements, 3);
+  return texts.next(micros);
+}
+
 std::optional<Observation> looked_in(const RedisReply& reply) {
   const auto* const elements = elements_in(reply);
   const std::string_view state = word_in(reply);

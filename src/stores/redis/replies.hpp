@@ -40,6 +40,8 @@ struct Fault {
 [[nodiscard]] std::optional<Granted> granted_in(const RedisReply& reply, Instant since);
 // Also VANISHED, which has no record.
 [[nodiscard]] std::optional<Held> held_in(const RedisReply& reply);
+// The lease of the leader whose record vanished, at most; zero where it is not told.
+[[nodiscard]] Duration lease_in_vanished(const RedisReply& reply);
 
 // What `look` says of one election.
 [[nodiscard]] std::optional<Observation> looked_in(const RedisReply& reply);

@@ -2,94 +2,6 @@
 
 namespace conclave::redis {
 
-// A record is a hash without a time to live: nothing in it disappears by itself. Times are
-// microseconds of the server's clock, terms are decimal text.
-const std::string_view script_common = R"lua(
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-
--- tostring() would round it.
-local function text(number) return string.format('%.0f', number) end
-
--- Terms have 64 bits and Lua's numbers 53, so they are compared and counted as text.
-local function less(a, b) return #a < #b or (#a == #b and a < b) end
-local function greater(a, b) return less(a, b) and b or a end
-local function next_of(term)
-  local at = #term
-  while at > 0 and term:sub(at, at) == '9' do at = at - 1 end
-  local zeros = string.rep('0', #term - at)
-  if at == 0 then return '1' .. zeros end
-  return term:sub(1, at - 1) .. string.char(term:byte(at) + 1) .. zeros
-end
-
-local fields = {'format', 'term', 'attempt', 'state', 'leader', 'lease', 'own_lease', 'previous_lease',
-                'vacancy', 'renewed', 'stamp', 'granted', 'vacated', 'repaired', 'ended', 'metadata',
-                'server'}
-local function read(key)
-  local values = redis.call('HMGET', key, unpack(fields))
-  local record = {}
-  for i, name in ipairs(fields) do record[name] = values[i] or nil end
-  return record
-end
-
--- What is not ours is neither understood nor touched.
-local function fault_of(key, record)
-  if record.format == '1' then return nil end
-  if record.format then return {'NEWER', record.format} end
-  if redis.call('EXISTS', key) == 1 then return {'FOREIGN'} end
-  return nil
-end
-
--- No version comes back, also when the clock was set back.
-local function next_stamp(record) return text(math.max(tonumber(record.stamp or '0') + 1, now)) end
-local function lease_end(record) return tonumber(record.renewed or '0') + tonumber(record.lease or '0') end
-)lua";
-
-// Standing bids: a sorted set in the order in which they came, and what each one said.
-const std::string_view script_line = R"lua(
-local function waiter(attempt)
-  local packed = redis.call('HGET', waiting, attempt)
-  if not packed then return nil end
-  local inbox, repeated, lease, told, candidate, metadata =
-      packed:match('^(.-)\n(%d+)\n(%d+)\n(%d+)\n(.-)\n(.*)$')
-  if not inbox then return nil end
-  return {inbox = inbox, repeated = tonumber(repeated), lease = tonumber(lease), told = tonumber(told),
-          candidate = candidate, metadata = metadata}
-end
-
-local function leave(attempt)
-  redis.call('HDEL', waiting, attempt)
-  return redis.call('ZREM', queue, attempt) == 1
-end
-
--- Tells the first in line that it is its turn, and the next ones what has become of the place. Whose
--- inbox nobody reads is dead.
-local function call_up(key, count, term, state)
-  local told = 0
-  for _, attempt in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
-    local bid = waiter(attempt)
-    if not bid then
-      leave(attempt)
-    elseif bid.inbox ~= '' then
-      local letter = told == 0 and 'turn\n' .. key .. '\n' .. bid.candidate
-          or 'vacant\n' .. key .. '\n' .. term .. '\n' .. state
-      if redis.pcall('PUBLISH', bid.inbox, letter) == 0 then leave(attempt) else told = told + 1 end
-    end
-    if told == count then return end
-  end
-end
-)lua";
-
-const std::string_view script_shown = R"lua(
-local function metadata_of(record, key)
-  return record.metadata and redis.call('GET', key) or ''
-end
-local function show(record, key)
-  return {record.leader, record.term, record.attempt, record.stamp, record.lease, record.renewed,
-          record.granted, metadata_of(record, key)}
-end
-)lua";
-
 namespace {
 
 constexpr std::string_view campaign_body = R"lua(
@@ -127,10 +39,12 @@ end
 
 -- The first in line is dropped when it should have looked again long ago.
 local lease_before = tonumber(record.lease or '0')
+local before = nil
 for _ = 1, 16 do
   local first = redis.call('ZRANGE', queue, 0, 0)[1]
-  if not first or first == attempt then break end
-  local bid = waiter(first)
+  if first == attempt then before = 0 end
+  if not first or before then break end
+  local bid = unpacked(redis.call('HGET', waiting, first))
   if bid and now - bid.repeated <= (bid.told + 1) * 2 * math.max(lease_before, bid.lease) then break end
   leave(first)
 end
@@ -152,7 +66,8 @@ elseif now >= lease_end(record) and expected ~= '' and now - tonumber(expected) 
   found = 'expired'
 end
 
-local before = redis.call('ZRANK', queue, attempt) or redis.call('ZCARD', queue)
+local stands = before or redis.call('ZRANK', queue, attempt)
+before = stands or redis.call('ZCARD', queue)
 local wait = 0
 if record.state == 'held' and not found then
   wait = math.max(lease_end(record) - now, 0)
@@ -167,23 +82,29 @@ if found then wait = math.max(wait, tonumber(young)) end
 
 -- A record can vanish under a leader that has not heard of it. It listens, and will write it anew; who
 -- has waited long enough for that gets the place, but has to wait for its lease.
+-- Which channel that is tells how long the lease is at most: 2^n milliseconds.
 local vanished = false
 if not record.term then
-  local listening = redis.pcall('PUBSUB', 'NUMSUB', key .. ':leader')
-  if type(listening) == 'table' and not listening.err and listening[2] > 0 then
-    vanished = patient ~= '1'
-    found = 'abandoned'
+  local channels = {}
+  for n = 0, 31 do channels[n + 1] = key .. ':leader:' .. n end
+  local listening = redis.pcall('PUBSUB', 'NUMSUB', unpack(channels))
+  for n = 0, listening.err and -1 or 31 do
+    if listening[2 * n + 2] > 0 then
+      vanished = patient ~= '1'
+      found = 'abandoned'
+      lease_before = 2 ^ n * 1000
+    end
   end
 end
 
 if not found or wait > 0 or vanished then
-  if before == redis.call('ZCARD', queue) then
+  if not stands then
     local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')
     redis.call('ZADD', queue, text(math.max(tonumber(last[2] or '0') + 1, now)), attempt)
   end
   redis.call('HSET', waiting, attempt, table.concat(
       {inbox, text(now), lease, before + 1, candidate, metadata}, '\n'))
-  if vanished then return {'VANISHED', before + 1, text(tonumber(lease) / 4)} end
+  if vanished then return {'VANISHED', before + 1, text(tonumber(lease) / 4), text(lease_before)} end
   local reply = {'HELD', before + 1, text(wait), text(now)}
   if not found then reply[5] = show(record, metadata_key) end
   return reply
@@ -195,24 +116,14 @@ if less('18446744073709551615', term) then return {'EXHAUSTED'} end
 local settled = found == 'released' or found == 'expired'
 local waited_for = settled and lease or text(math.max(tonumber(lease), lease_before))
 redis.call('DEL', key, metadata_key)
-record = {format = '1', term = term, attempt = attempt, state = 'held', leader = candidate,
-          lease = waited_for, own_lease = lease, previous_lease = text(lease_before), vacancy = found,
-          renewed = text(now), stamp = next_stamp(record), granted = text(now), server = server}
+redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', candidate,
+           'lease', waited_for, 'own_lease', lease, 'previous_lease', text(lease_before), 'vacancy', found,
+           'renewed', text(now), 'stamp', next_stamp(record), 'granted', text(now), 'server', server)
 if metadata ~= '' then
-  record.metadata = '1'
+  redis.call('HSET', key, 'metadata', '1')
   redis.call('SET', metadata_key, metadata)
 end
-local written = {}
-for name, value in pairs(record) do
-  written[#written + 1] = name
-  written[#written + 1] = value
-end
-redis.call('HSET', key, unpack(written))
-leave(attempt)
-redis.pcall('PUBLISH', key .. ':news', table.concat(
-    {'record', term, attempt, record.stamp, record.lease, record.renewed, text(now), record.granted, candidate,
-     metadata}, '\n'))
-call_up(key, 1, term, 'held')  -- it is next now, and looks when this lease would end
+if stands then leave(attempt) end
 return {'GRANTED', term, lease, found, text(lease_before)}
 )lua";
 
@@ -275,30 +186,39 @@ local key, queue, waiting = unpack(KEYS)
 local attempt, term, mark = unpack(ARGV)
 --common--
 --line--
-local record = read(key)
+local r = redis.call('HMGET', key, 'format', 'term', 'attempt', 'state', 'repaired', 'ended')
+local record = {format = r[1] or nil, term = r[2] or nil, attempt = r[3], state = r[4] or nil}
 local fault = fault_of(key, record)
 if fault then return fault end
-local was_first = redis.call('ZRANK', queue, attempt) == 0
-if leave(attempt) then
-  if was_first then call_up(key, 1, record.term or '0', record.state or 'absent') end
-  return {'DONE'}
-end
 local holds = record.state == 'held' and record.attempt == attempt and (term == '' or term == record.term)
-if not holds or record.ended then return {'GONE'} end
--- While it was gone, somebody else may have been confirmed.
-if record.repaired then mark = 'abandoned' end
-redis.call('HSET', key, 'state', mark, 'vacated', text(now))
-call_up(key, 3, record.term, mark)
-return {'DONE', mark}
+if holds and not r[6] then
+  -- While it was gone, somebody else may have been confirmed.
+  if r[5] then mark = 'abandoned' end
+  redis.call('HSET', key, 'state', mark, 'vacated', text(now))
+  call_up(key, 3, record.term, mark)
+  return {'DONE', mark}
+end
+local was_first = redis.call('ZRANK', queue, attempt) == 0
+if not leave(attempt) then return {'GONE'} end
+if was_first then call_up(key, 1, record.term or '0', record.state or 'absent') end
+return {'DONE'}
 )lua";
 
 constexpr std::string_view announce_body = R"lua(
-local key = KEYS[1]
+local key, queue, waiting, metadata_key = unpack(KEYS)
 local term = ARGV[1]
 --common--
+--line--
+--shown--
 local record = read(key)
-if record.term == term and record.vacated and not record.ended then
-  redis.call('PUBLISH', key .. ':news', table.concat({'vacant', term, record.state}, '\n'))
+if record.term ~= term or record.ended then return 0 end
+if record.state == 'held' then
+  redis.pcall('PUBLISH', key .. ':news', table.concat(
+      {'record', term, record.attempt, record.stamp, record.lease, record.renewed, text(now), record.granted,
+       record.leader, metadata_of(record, metadata_key)}, '\n'))
+  call_up(key, 1, term, 'held')  -- it is next now, and looks when this lease would end
+elseif record.vacated then
+  redis.pcall('PUBLISH', key .. ':news', table.concat({'vacant', term, record.state}, '\n'))
 end
 return 0
 )lua";
@@ -331,7 +251,7 @@ local state = record.state or 'absent'
 if state == 'held' and now >= lease_end(record) then state = 'expired' end
 local bids = {}
 for _, attempt in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
-  local bid = waiter(attempt)
+  local bid = unpacked(redis.call('HGET', waiting, attempt))
   if bid then bids[#bids + 1] = {bid.candidate, bid.metadata} end
 end
 local answer = {'SEEN', state, record.ended and 1 or 0, text(now), record.term or '0', bids}

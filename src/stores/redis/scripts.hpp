@@ -19,7 +19,7 @@ struct Script {
 // ARGV attempt, candidate, lease, highest term seen, metadata, seen term, seen stamp,
 //      expected server time, inbox, server, patient, time until the server has decided for a lease
 // Gives GRANTED term own_lease vacancy previous_lease | HELD place wait now [record]
-//     | VANISHED place wait | FINISHED | ENDED | CHANGED | EXHAUSTED | a fault
+//     | VANISHED place wait lease | FINISHED | ENDED | CHANGED | EXHAUSTED | a fault
 extern const Script campaign;
 
 // KEYS one record after the other    ARGV attempt, term of each
@@ -34,8 +34,9 @@ extern const Script repair;
 // Gives DONE [the mark that was left] | GONE | a fault
 extern const Script resign;
 
-// KEYS record    ARGV term
-// Tells everybody that the place of that term is still free.
+// KEYS record, queue, waiting, metadata    ARGV term
+// Tells everybody who leads, and the next in line that it is that; or that the place of that term
+// is still free.
 extern const Script announce;
 
 // KEYS record, metadata, one pair after the other. Gives for each one: now, then the record's

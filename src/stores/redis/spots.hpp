@@ -23,6 +23,7 @@ struct Ear {
 
 struct Spot {
   Operation first_ear = 0;
+  bool listens = false;                           // the server tells us of it
   Attempt led{};                                  // granted here, and not lost or resigned since
   std::unique_ptr<const std::string> metadata{};  // of that grant, unless empty
 

@@ -1,0 +1,95 @@
+// What several scripts have in common.
+#include "stores/redis/scripts.hpp"
+
+namespace conclave::redis {
+
+// A record is a hash without a time to live: nothing in it disappears by itself. Times are
+// microseconds of the server's clock, terms are decimal text.
+const std::string_view script_common = R"lua(
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+-- tostring() would round it.
+local function text(number) return string.format('%.0f', number) end
+
+-- Terms have 64 bits and Lua's numbers 53, so they are compared and counted as text.
+local function less(a, b) return #a < #b or (#a == #b and a < b) end
+local function greater(a, b) return less(a, b) and b or a end
+local function next_of(term)
+  local at = #term
+  while at > 0 and term:sub(at, at) == '9' do at = at - 1 end
+  local zeros = string.rep('0', #term - at)
+  if at == 0 then return '1' .. zeros end
+  return term:sub(1, at - 1) .. string.char(term:byte(at) + 1) .. zeros
+end
+
+local function read(key)
+  local flat = redis.call('HGETALL', key)
+  local record = {}
+  for i = 1, #flat, 2 do record[flat[i]] = flat[i + 1] end
+  return record
+end
+
+-- What is not ours is neither understood nor touched.
+local function fault_of(key, record)
+  if record.format == '1' then return nil end
+  if record.format then return {'NEWER', record.format} end
+  if redis.call('EXISTS', key) == 1 then return {'FOREIGN'} end
+  return nil
+end
+
+-- No version comes back, also when the clock was set back.
+local function next_stamp(record) return text(math.max(tonumber(record.stamp or '0') + 1, now)) end
+local function lease_end(record) return tonumber(record.renewed or '0') + tonumber(record.lease or '0') end
+)lua";
+
+// Standing bids: a sorted set in the order in which they came, and what each one said.
+const std::string_view script_line = R"lua(
+local function unpacked(packed)
+  if not packed then return nil end
+  local inbox, repeated, lease, told, candidate, metadata =
+      packed:match('^(.-)\n(%d+)\n(%d+)\n(%d+)\n(.-)\n(.*)$')
+  if not inbox then return nil end
+  return {inbox = inbox, repeated = tonumber(repeated), lease = tonumber(lease), told = tonumber(told),
+          candidate = candidate, metadata = metadata}
+end
+
+local function leave(attempt)
+  redis.call('HDEL', waiting, attempt)
+  return redis.call('ZREM', queue, attempt) == 1
+end
+
+-- Tells the first in line that it is its turn, and the next ones what has become of the place. Whose
+-- inbox nobody reads is dead, and leaves the line. The server sends last what was said first: so the first
+-- in line is told last.
+local function call_up(key, count, term, state)
+  for _ = 1, 8 do
+    local attempts = redis.call('ZRANGE', queue, 0, count - 1)
+    if #attempts == 0 then return end
+    local bids = redis.call('HMGET', waiting, unpack(attempts))
+    local dead = false
+    for i = #attempts, 1, -1 do
+      local inbox, candidate = (bids[i] or ''):match('^(.-)\n%d+\n%d+\n%d+\n(.-)\n')
+      local letter = i == 1 and 'turn\n' .. key .. '\n' .. (candidate or '')
+          or 'vacant\n' .. key .. '\n' .. term .. '\n' .. state
+      if not inbox or (inbox ~= '' and redis.pcall('PUBLISH', inbox, letter) == 0) then
+        leave(attempts[i])
+        dead = dead or i == 1
+      end
+    end
+    if not dead then return end
+  end
+end
+)lua";
+
+const std::string_view script_shown = R"lua(
+local function metadata_of(record, key)
+  return record.metadata and redis.call('GET', key) or ''
+end
+local function show(record, key)
+  return {record.leader, record.term, record.attempt, record.stamp, record.lease, record.renewed,
+          record.granted, metadata_of(record, key)}
+end
+)lua";
+
+}  // namespace conclave::redis
