@@ -2,7 +2,6 @@
 #include <hiredis/hiredis.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 
 #include <conclave/conclave.hpp>
@@ -13,7 +12,7 @@ namespace {
 // The one thing that the library asks of a client: execute this, and say what the server replied.
 class Client {
  public:
-  Client(const char* host, int port) : context_(redisConnect(host, port), redisFree) {
+  explicit Client(const char* socket) : context_(redisConnectUnix(socket), redisFree) {
     if (context_ == nullptr || context_->err != 0) throw std::runtime_error("no Redis there");
   }
 
@@ -54,11 +53,14 @@ class Client {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const Client client(argc > 1 ? argv[1] : "127.0.0.1", argc > 2 ? std::atoi(argv[2]) : 6379);
+int main(int argc, char** argv) try {
+  const Client client(argc > 1 ? argv[1] : "/run/redis/redis-server.sock");
   auto store = conclave::make_redis_store(client, {.lease = std::chrono::seconds{1}});
   conclave::Candidate me(store, "reports");
   auto term = me.lead();
   std::printf("elected over the program's own client, in a term that is %s\n",
               term && term->valid() ? "valid" : "over");
+} catch (const std::exception& failed) {
+  std::fprintf(stderr, "%s\n", failed.what());
+  return 1;
 }

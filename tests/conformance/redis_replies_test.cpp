@@ -73,8 +73,10 @@ TEST(RedisReader, NonsenseIsAnErrorWithOneSentence) {
   for (int i = 0; i < 30; ++i) deep += "*1\r\n";
   for (const std::string& bytes :
        {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"),
-        std::string("\x15\x03\x03\x00\x02\x02F", 7), std::string("\0\0\0\0", 4),
-        std::string("*2147483647\r\n"), std::string("*1048577\r\n"),
+        std::string("\x15\x03\x03\x00\x02\x02"
+                    "F",
+                    7),
+        std::string("\0\0\0\0", 4), std::string("*2147483647\r\n"), std::string("*1048577\r\n"),
         std::string("*99999999999999999999\r\n"), std::string("$99999999999999999999\r\n"),
         std::string("*1x\r\n"), std::string("$-7\r\n"), std::string("*-7\r\n"),
         std::string("*1\r\n*2147483647\r\n"), deep}) {
