@@ -120,19 +120,19 @@ class Consumer(unittest.TestCase):
             )
         )
 
-    def by_pkg_config(self, prefix, *flags, env=None):
+    def by_pkg_config(self, prefix, searched, env=None):
         modules = ("conclave", "conclave-testing")
-        only_here = {"PKG_CONFIG_LIBDIR": str(prefix / "lib/pkgconfig")}
-        words = run("pkg-config", "--cflags", "--libs", *flags, *modules, env=only_here).split()
+        here = {searched: str(prefix / "lib/pkgconfig")}
+        words = run("pkg-config", "--cflags", "--libs", *modules, env=here).split()
         program = WORK / f"{prefix.name}-by-pkg-config"
         run(COMPILER, "-std=c++20", "-Werror", HERE / "consumer/main.cpp", "-o", program, *words)
         self.works(program, env)
 
     def test_uses_pkg_config_for_static_libraries(self):
-        self.by_pkg_config(STATIC)
+        self.by_pkg_config(STATIC, "PKG_CONFIG_PATH")  # and where the system has what it needs
 
     def test_uses_pkg_config_for_shared_libraries(self):
-        self.by_pkg_config(SHARED, env={"LD_LIBRARY_PATH": str(SHARED / "lib")})
+        self.by_pkg_config(SHARED, "PKG_CONFIG_LIBDIR", env={"LD_LIBRARY_PATH": str(SHARED / "lib")})
 
 
 class Components(unittest.TestCase):
