@@ -94,7 +94,9 @@ struct RedisClientOptions {
 
 // A store on a client that the application already has. `execute` is called on a thread of the
 // store's own, one command at a time; that it uses one server, and gives up in time, is its own
-// affair. Nobody is woken here: candidates look, the first in line four times a lease.
+// affair. Nobody is woken here: candidates look, the first in line four times a lease. Its user
+// needs INFO. Since nobody listens here either, a candidate without a past cannot know of a leader
+// whose record was wiped.
 [[nodiscard]] CONCLAVE_API std::shared_ptr<Store> make_redis_store(RedisExecute execute,
                                                                    RedisClientOptions options = {});
 

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 // another database than 0; CONFIG GET only for doctor.
 const std::string least_rights =
     "~conclave:* &conclave:* -@all +eval +evalsha +info +time +exists +del +get +set +hget +hset "
-    "+hgetall +hmget +hdel +zadd +zrem +zrange +zrank +zcard +publish +pubsub|numsub +subscribe "
+    "+hgetall +hmget +hdel +type +zadd +zrem +zrange +zrank +zcard +publish +pubsub|numsub "
+    "+subscribe "
     "+unsubscribe +ping +select";
 
 RedisServer server_with(const std::string& rights) {

@@ -8,8 +8,21 @@
 #include "net/signals_blocked.hpp"
 #include "stores/redis/keys.hpp"
 #include "stores/redis/replies.hpp"
+#include "stores/redis/trouble.hpp"
 
 namespace conclave::redis {
+namespace {
+
+Error unknown_server(const std::string& where, const RedisReply& info) {
+  if (!std::holds_alternative<RedisError>(info.value)) return nonsense_reply(where, "INFO");
+  return {
+      ErrorCode::denied,
+      "the application's Redis client may not run INFO, without which a restarted server is not "
+      "noticed: add +info to the rights of its user",
+      false, false};
+}
+
+}  // namespace
 
 Given::Given(std::shared_ptr<net::AsioLoop> loop, RedisExecute execute, std::string prefix)
     : loop_(std::move(loop)), execute_(std::move(execute)), prefix_(std::move(prefix)) {
@@ -90,6 +103,8 @@ void Given::greet() {
       const auto version = info_line((*replies)[0], "redis_version").value_or("0");
       greeting_.knows_flags = parse_number(version.substr(0, version.find('.'))).value_or(0) >= 7;
       learn(greeting_, (*replies)[0], (*replies)[1]);
+      // Nobody here sees when the client connects anew: only INFO tells a restarted server.
+      if (greeting_.identity.empty()) return is_known(unknown_server(where_, (*replies)[1]));
       greeting_.needs_note ? note() : is_known(std::nullopt);
     });
   }

@@ -137,7 +137,7 @@ void Line::answered_greeting() {
   greeting_.at = loop_.clock().now();  // not before the server counted
   if (settings_->database != 0) {
     if (const auto* error = std::get_if<RedisError>(&greetings_[1].value)) {
-      if (error->message.starts_with("NOPERM")) {
+      if (error->message.find("index") == std::string::npos) {  // "DB index is out of range"
         return fail(trouble_of(*error, settings_->where, "SELECT").error);
       }
       return fail(invalid_argument("database: " + settings_->where + " has no database " +

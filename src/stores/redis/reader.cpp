@@ -25,7 +25,13 @@ void* put_string(const redisReadTask* task, char* text, std::size_t length) {
   return put(task, {std::move(content)});
 }
 
-void* put_array(const redisReadTask* task, int count) {
+#if HIREDIS_MAJOR >= 1
+using Count = std::size_t;
+#else
+using Count = int;
+#endif
+
+void* put_array(const redisReadTask* task, Count count) {
   if (count > longest_array) return nullptr;
   return put(task, {RedisReply::Elements{}});
 }
@@ -41,8 +47,15 @@ void free_root(void* reply) {
 }
 
 redisReader* make_reader() {
-  static redisReplyObjectFunctions functions{put_string, put_array, put_integer, put_nil,
-                                             free_root};
+  static redisReplyObjectFunctions functions = [] {
+    redisReplyObjectFunctions made{};  // by name: newer ones have more of them
+    made.createString = put_string;
+    made.createArray = put_array;
+    made.createInteger = put_integer;
+    made.createNil = put_nil;
+    made.freeObject = free_root;
+    return made;
+  }();
   return redisReaderCreateWithFunctions(&functions);
 }
 

@@ -114,6 +114,12 @@ Operation RedisStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done
   if (inbox_) inbox_->open();
   if (hearing_ == Hearing::unsure) {
     until_sure_.emplace_back([this, call, bid = std::move(bid)] { this->bid(bid, call); });
+    if (until_sure_.size() == 1) {
+      // A server that is silent on that connection must not keep the other one from bidding.
+      loop_->post_at(now() + settings_.request_timeout, while_alive([this] {
+                       if (hearing_ == Hearing::unsure) is_deaf();
+                     }));
+    }
     commands_->prepare([](const std::optional<Error>&) {});  // meanwhile
   } else {
     this->bid(bid, call);

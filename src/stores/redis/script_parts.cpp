@@ -38,6 +38,19 @@ local function fault_of(key, record)
   return nil
 end
 
+-- What somebody else keeps under a key of ours is left to him.
+local function type_of(key) return redis.call('TYPE', key).ok end
+local function drop(key, kind)
+  if type_of(key) == kind then redis.call('DEL', key) end
+end
+local function keep_metadata(key, metadata)
+  if metadata == '' then return false end
+  local kind = type_of(key)
+  if kind ~= 'none' and kind ~= 'string' then return false end
+  redis.call('SET', key, metadata)
+  return true
+end
+
 -- No version comes back, also when the clock was set back.
 local function next_stamp(record) return text(math.max(tonumber(record.stamp or '0') + 1, now)) end
 local function lease_end(record) return tonumber(record.renewed or '0') + tonumber(record.lease or '0') end
@@ -54,6 +67,12 @@ local function unpacked(packed)
           candidate = candidate, metadata = metadata}
 end
 
+-- It should have looked again long ago; or it comes from before the clock was set back.
+local function is_silent(bid, lease)
+  local longest = math.max(lease, bid.lease)
+  return now - bid.repeated > (bid.told + 1) * 2 * longest or bid.repeated - now > longest
+end
+
 local function leave(attempt)
   redis.call('HDEL', waiting, attempt)
   return redis.call('ZREM', queue, attempt) == 1
@@ -63,7 +82,7 @@ end
 -- inbox nobody reads is dead, and leaves the line. The server sends last what was said first: so the first
 -- in line is told last.
 local function call_up(key, count, term, state)
-  for _ = 1, 8 do
+  for _ = 1, 100 do
     local attempts = redis.call('ZRANGE', queue, 0, count - 1)
     if #attempts == 0 then return end
     local bids = redis.call('HMGET', waiting, unpack(attempts))

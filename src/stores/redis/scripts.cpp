@@ -45,7 +45,7 @@ for _ = 1, 16 do
   if first == attempt then before = 0 end
   if not first or before then break end
   local bid = unpacked(redis.call('HGET', waiting, first))
-  if bid and now - bid.repeated <= (bid.told + 1) * 2 * math.max(lease_before, bid.lease) then break end
+  if bid and not is_silent(bid, lease_before) then break end
   leave(first)
 end
 
@@ -70,10 +70,11 @@ local stands = before or redis.call('ZRANK', queue, attempt)
 before = stands or redis.call('ZCARD', queue)
 local wait = 0
 if record.state == 'held' and not found then
-  wait = math.max(lease_end(record) - now, 0)
+  wait = math.min(math.max(lease_end(record) - now, 0), lease_before)
 elseif record.vacated then
   local turn = math.min(before * 20000, lease_before)
-  wait = math.max(0, math.min(tonumber(record.vacated) + turn - now, turn))
+  local passed = now - tonumber(record.vacated)
+  if passed >= 0 then wait = math.max(turn - passed, 0) end  -- else the clock was set back
 end
 
 -- What was confirmed before a restart or a promotion may be lost, and its leader on the way back: a grant
@@ -98,12 +99,22 @@ if not record.term then
 end
 
 if not found or wait > 0 or vanished then
+  -- Those just before it that are dead would keep it from moving up.
+  if before > 1 then
+    for _, other in ipairs(redis.call('ZRANGE', queue, math.max(before - 3, 1), before - 1)) do
+      local bid = unpacked(redis.call('HGET', waiting, other))
+      if not bid or is_silent(bid, lease_before) then
+        leave(other)
+        before = before - 1
+      end
+    end
+  end
+  redis.call('HSET', waiting, attempt, table.concat(
+      {inbox, text(now), lease, before + 1, candidate, metadata}, '\n'))
   if not stands then
     local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')
     redis.call('ZADD', queue, text(math.max(tonumber(last[2] or '0') + 1, now)), attempt)
   end
-  redis.call('HSET', waiting, attempt, table.concat(
-      {inbox, text(now), lease, before + 1, candidate, metadata}, '\n'))
   if vanished then return {'VANISHED', before + 1, text(tonumber(lease) / 4), text(lease_before)} end
   local reply = {'HELD', before + 1, text(wait), text(now)}
   if not found then reply[5] = show(record, metadata_key) end
@@ -115,41 +126,37 @@ local term = greater(greater(next_of(record.term or '0'), text(now)), next_of(fl
 if less('18446744073709551615', term) then return {'EXHAUSTED'} end
 local settled = found == 'released' or found == 'expired'
 local waited_for = settled and lease or text(math.max(tonumber(lease), lease_before))
-redis.call('DEL', key, metadata_key)
+-- What can fail comes first, so that a place is not given by a script that fails.
+if stands then leave(attempt) end
+local has_metadata = keep_metadata(metadata_key, metadata)
+redis.call('DEL', key)
 redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', candidate,
            'lease', waited_for, 'own_lease', lease, 'previous_lease', text(lease_before), 'vacancy', found,
            'renewed', text(now), 'stamp', next_stamp(record), 'granted', text(now), 'server', server)
-if metadata ~= '' then
-  redis.call('HSET', key, 'metadata', '1')
-  redis.call('SET', metadata_key, metadata)
-end
-if stands then leave(attempt) end
+if has_metadata then redis.call('HSET', key, 'metadata', '1') end
 return {'GRANTED', term, lease, found, text(lease_before)}
 )lua";
 
 constexpr std::string_view renew_body = R"lua(
 --common--
 local wanted = {'format', 'term', 'attempt', 'state', 'stamp', 'ended'}
+local function renew(key, attempt, term)
+  local r = redis.call('HMGET', key, unpack(wanted))
+  if not r[1] then return redis.call('EXISTS', key) == 1 and 'other' or 'gone' end
+  if r[1] ~= '1' then return 'newer' end
+  if r[6] then return 'ended' end
+  if r[2] == term and r[3] == attempt and r[4] == 'held' then
+    redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp({stamp = r[5]}))
+    return 'renewed'
+  end
+  if less(r[2], term) and r[3] ~= attempt then return 'older' end  -- one attempt has one term
+  return less(term, r[2]) and 'superseded' or 'lost'
+end
+-- One that is damaged costs the others nothing.
 local answers = {}
 for i, key in ipairs(KEYS) do
-  local attempt, term = ARGV[2 * i - 1], ARGV[2 * i]
-  local r = redis.pcall('HMGET', key, unpack(wanted))
-  if r.err then
-    answers[i] = 'other'
-  elseif not r[1] then
-    answers[i] = redis.call('EXISTS', key) == 1 and 'other' or 'gone'
-  elseif r[1] ~= '1' then
-    answers[i] = 'newer'
-  elseif r[6] then
-    answers[i] = 'ended'
-  elseif r[2] == term and r[3] == attempt and r[4] == 'held' then
-    redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp({stamp = r[5]}))
-    answers[i] = 'renewed'
-  elseif less(r[2], term) and r[3] ~= attempt then  -- one attempt has one term
-    answers[i] = 'older'
-  else
-    answers[i] = less(term, r[2]) and 'superseded' or 'lost'
-  end
+  local understood, answer = pcall(renew, key, ARGV[2 * i - 1], ARGV[2 * i])
+  answers[i] = understood and answer or 'other'
 end
 return answers
 )lua";
@@ -170,14 +177,12 @@ if record.term and (record.attempt == attempt or not less(record.term, term)) th
   return {less(term, record.term) and 'superseded' or 'lost'}
 end
 local waited_for = text(math.max(tonumber(lease), tonumber(record.lease or '0')))
-redis.call('DEL', key, metadata_key)
+local has_metadata = keep_metadata(metadata_key, metadata)
+redis.call('DEL', key)
 redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', candidate,
            'lease', waited_for, 'own_lease', lease, 'previous_lease', '0', 'vacancy', 'absent',
            'renewed', text(now), 'stamp', next_stamp(record), 'granted', text(now), 'repaired', '1')
-if metadata ~= '' then
-  redis.call('HSET', key, 'metadata', '1')
-  redis.call('SET', metadata_key, metadata)
-end
+if has_metadata then redis.call('HSET', key, 'metadata', '1') end
 return {'renewed'}
 )lua";
 
@@ -195,7 +200,8 @@ if holds and not r[6] then
   -- While it was gone, somebody else may have been confirmed.
   if r[5] then mark = 'abandoned' end
   redis.call('HSET', key, 'state', mark, 'vacated', text(now))
-  call_up(key, 3, record.term, mark)
+  pcall(leave, attempt)
+  pcall(call_up, key, 3, record.term, mark)  -- it is done, whoever can be told
   return {'DONE', mark}
 end
 local was_first = redis.call('ZRANK', queue, attempt) == 0
@@ -226,15 +232,17 @@ return 0
 constexpr std::string_view look_body = R"lua(
 --common--
 --shown--
+local function look(key, metadata_key)
+  local record = read(key)
+  if fault_of(key, record) then return {'other'} end
+  local answer = {record.ended and 'ended' or record.state or 'absent', text(now), record.term or '0'}
+  if record.state == 'held' and not record.ended then answer[4] = show(record, metadata_key) end
+  return answer
+end
 local answers = {}
 for i = 1, #KEYS, 2 do
-  local readable, record = pcall(read, KEYS[i])
-  local answer = {'other'}
-  if readable and not fault_of(KEYS[i], record) then
-    answer = {record.ended and 'ended' or record.state or 'absent', text(now), record.term or '0'}
-    if record.state == 'held' and not record.ended then answer[4] = show(record, KEYS[i + 1]) end
-  end
-  answers[#answers + 1] = answer
+  local understood, answer = pcall(look, KEYS[i], KEYS[i + 1])
+  answers[#answers + 1] = understood and answer or {'other'}
 end
 return answers
 )lua";
@@ -268,7 +276,8 @@ if fault then return fault end
 if not record.term or record.state == 'removed' then return {'GONE'} end
 redis.call('HSET', key, 'ended', '1')
 if record.state == 'held' then redis.call('HSET', key, 'state', 'abandoned', 'vacated', text(now)) end
-redis.call('DEL', queue, waiting)
+drop(queue, 'zset')
+drop(waiting, 'hash')
 redis.pcall('PUBLISH', key .. ':news', 'ended')
 return {'DONE'}
 )lua";
@@ -284,7 +293,10 @@ if not record.term or (is_trace and ARGV[1] == 'trace') then return {'GONE'} end
 if record.state == 'held' then return {'HELD', record.leader} end
 local believed = record.state ~= 'released' and now < lease_end(record)
 if ARGV[1] == 'nothing' and believed then return {'BELIEVED'} end
-redis.call('DEL', key, queue, waiting, metadata_key)
+redis.call('DEL', key)
+drop(queue, 'zset')
+drop(waiting, 'hash')
+drop(metadata_key, 'string')
 if ARGV[1] == 'trace' then
   redis.call('HSET', key, 'format', '1', 'term', record.term, 'state', 'removed', 'stamp', next_stamp(record))
   if believed then redis.call('HSET', key, 'renewed', record.renewed, 'lease', record.lease) end

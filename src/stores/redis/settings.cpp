@@ -1,8 +1,8 @@
 #include "stores/redis/settings.hpp"
 
 #include <exception>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <conclave/timing.hpp>
 
@@ -91,15 +91,20 @@ Error bad_password_file(const Settings& settings, const std::string& what) {
   return {ErrorCode::denied, "password_file: " + settings.password_file + " " + what, true, false};
 }
 
-// Nothing when it cannot be read, as a directory cannot.
+constexpr std::uintmax_t longest_password = 1 << 20;
+
+// Nothing when it cannot be read. Only a regular file: reading from a pipe could wait for ever, and
+// the next connection would find nothing in it.
 std::optional<std::string> content_of(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return std::nullopt;
+  const auto size = std::filesystem::file_size(path, failed);
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || file.peek() == std::ifstream::traits_type::eof()) {
-    return file.eof() && !file.bad() ? std::optional(std::string{}) : std::nullopt;
-  }
-  content << file.rdbuf();
-  return file.bad() ? std::nullopt : std::optional(std::move(content).str());
+  if (failed || size > longest_password || !file) return std::nullopt;
+  std::string content(size, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  return file.bad() ? std::nullopt : std::optional(std::move(content));
 }
 
 }  // namespace
@@ -143,7 +148,10 @@ Result<RedisCredentials> credentials_of(const Settings& settings) {
   }
   if (settings.password_file.empty()) return RedisCredentials{settings.user, settings.password};
   auto text = content_of(settings.password_file);
-  if (!text) return bad_password_file(settings, "cannot be read: check path and rights");
+  if (!text)
+    return bad_password_file(
+        settings,
+        "cannot be read: check path and rights, and that it is a regular file of at most 1 MiB");
   text->erase(text->find_last_not_of("\r\n") + 1);
   if (text->empty()) return bad_password_file(settings, "is empty: write the password into it");
   return RedisCredentials{settings.user, *std::move(text)};
