@@ -103,8 +103,14 @@ function(conclave_library name)
   endif()
 endfunction()
 
+# How many tests that wait for a server or a lease weigh as much as one that computes. Start ctest with
+# this many times the cores (scripts/test does): the waiting ones then run side by side, the others never
+# more of them than there are cores.
+set(CONCLAVE_BUSY_TEST 3)
+
 # conclave_test(name FILES... USES targets... [SHARDS count]): a GoogleTest program, each of its tests one
-# of ctest's. Where its tests share a server that takes its time to start, it runs in so many parts instead.
+# of ctest's. Where its tests share a server that takes its time to start, it runs in so many parts instead;
+# these wait for the most part, and begin first.
 function(conclave_test name)
   cmake_parse_arguments(arg "" "SHARDS" "FILES;USES" ${ARGN})
   include(GoogleTest)  # here, and by project()'s own name for our folder: another project may call this
@@ -114,13 +120,13 @@ function(conclave_test name)
   conclave_target(${name})
   if(NOT arg_SHARDS)
     gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 300)
+      PROPERTIES TIMEOUT 300 PROCESSORS ${CONCLAVE_BUSY_TEST})
     return()
   endif()
   math(EXPR last "${arg_SHARDS} - 1")
   foreach(shard RANGE ${last})
     add_test(NAME ${name}.part${shard} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name}.part${shard} PROPERTIES TIMEOUT 600
+    set_tests_properties(${name}.part${shard} PROPERTIES TIMEOUT 600 PROCESSORS 1 COST 1000
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endfunction()
