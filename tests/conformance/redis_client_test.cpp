@@ -164,6 +164,60 @@ TEST(RedisClientStore, EndsWhileACommandRuns) {
   opens.join();
 }
 
+TEST(RedisClientStore, EndsWithoutHoldingUpTheLoop) {
+  const RedisServer server;
+  const auto loop = make_loop();
+  Barrier barrier;
+  auto hanging = make_redis_store(
+      [&barrier](const std::vector<std::string>&) {
+        barrier.pass();
+        return RedisReply{};
+      },
+      {.lease = lease, .loop = loop});
+  RedisOptions options = options_of(server);
+  options.loop = loop;
+  const auto other = make_redis_store(options);
+  barrier.shut(true);
+  loop->post([plain = hanging.get()] { plain->inspect("election", [](const InspectAnswer&) {}); });
+  ASSERT_TRUE(barrier.somebody_waits());
+  std::thread ends([&] { hanging.reset(); });
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(inspect(*other, "election", 60s));
+  barrier.shut(false);
+  ends.join();
+}
+
+// What was asked of a client that hung is not made up for: nobody waits for it any more.
+TEST(RedisClientStore, WhatWasGivenUpIsNotExecutedLater) {
+  const RedisServer server;
+  Barrier barrier;
+  std::atomic<int> executed = 0;
+  const auto client = client_of(server);
+  const auto store = make_redis_store(
+      [&, client](const std::vector<std::string>& command) {
+        executed += 1;
+        barrier.pass();
+        return client(command);
+      },
+      {.lease = lease});
+  ASSERT_TRUE(inspect(*store, "election", 60s));
+  barrier.shut(true);
+  const int before = executed;
+  std::latch answered(20);
+  store->executor().post([&, plain = store.get()] {
+    for (int i = 0; i < 20; ++i) {
+      plain->inspect("election", [&](const InspectAnswer& answer) {
+        EXPECT_FALSE(answer);
+        answered.count_down();
+      });
+    }
+  });
+  ASSERT_TRUE(barrier.somebody_waits());
+  answered.wait();  // given up
+  barrier.shut(false);
+  ASSERT_TRUE(inspect(*store, "election", 60s));
+  EXPECT_LE(executed - before, 5);  // the one that hung, a greeting, the last
+}
+
 TEST(RedisClientStore, GoesOnWithARestartedServer) {
   RedisServer server;
   Person anna(given(server), "anna");

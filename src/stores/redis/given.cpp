@@ -1,11 +1,7 @@
 #include "stores/redis/given.hpp"
 
-#include <pthread.h>
-
-#include <exception>
 #include <utility>
 
-#include "net/signals_blocked.hpp"
 #include "stores/redis/keys.hpp"
 #include "stores/redis/replies.hpp"
 #include "stores/redis/trouble.hpp"
@@ -24,58 +20,19 @@ Error unknown_server(const std::string& where, const RedisReply& info) {
 
 }  // namespace
 
-Given::Given(std::shared_ptr<net::AsioLoop> loop, RedisExecute execute, std::string prefix)
-    : loop_(std::move(loop)), execute_(std::move(execute)), prefix_(std::move(prefix)) {
-  const net::SignalsBlocked while_it_starts;
-  thread_ = std::thread([this] { work(); });
-  ::pthread_setname_np(thread_.native_handle(), "conclave-redis");
-}
+Given::Given(net::AsioLoop& loop, std::shared_ptr<Worker> worker, std::string prefix)
+    : loop_(loop), worker_(std::move(worker)), prefix_(std::move(prefix)) {}
 
-Given::~Given() {
-  {
-    const std::scoped_lock lock(mutex_);
-    over_ = true;
-    jobs_.clear();
-    changed_.notify_one();
-  }
-  thread_.join();
-}
-
-void Given::work() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return over_ || !jobs_.empty(); });
-    if (over_) return;
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    auto answer = execute(job.command);
-    loop_->post([done = std::move(job.done), answer = std::move(answer),
-                 alive = std::weak_ptr(alive_)]() mutable {
-      if (!alive.expired()) done(std::move(answer));
-    });
-    lock.lock();
-  }
-}
-
-Result<Delivered> Given::execute(const Command& command) const {
-  const Instant sent = loop_->clock().now();
-  std::string failed = "for a reason that it does not tell";
-  try {
-    RedisReply reply = execute_(command);
-    return Delivered{std::move(reply), sent, loop_->clock().now()};
-  } catch (const std::exception& error) {
-    failed = error.what();
-  } catch (...) {  // whatever it throws, it is the application's
-  }
-  return Error{ErrorCode::unavailable, "the application's Redis client failed: " + failed, true,
-               true};
-}
+Given::~Given() { worker_->end(); }
 
 void Given::send(Command command, Done done) {
-  const std::scoped_lock lock(mutex_);
-  jobs_.push_back({std::move(command), std::move(done)});
-  changed_.notify_one();
+  worker_->send(std::move(command), [this, done = std::move(done),
+                                     alive = std::weak_ptr(alive_)](Result<Delivered> got) {
+    if (alive.expired()) return;
+    // After a failure the client may be connected anew, and to a server that was restarted.
+    if (!got && got.error().in_doubt) greet_again(got.error());
+    done(std::move(got));
+  });
 }
 
 void Given::prepare(Ready ready) {
@@ -122,7 +79,7 @@ void Given::note() {
 
 void Given::is_known(const std::optional<Error>& failed) {
   state_ = failed ? State::unknown : State::known;
-  greeting_.at = loop_->clock().now();
+  greeting_.at = loop_.clock().now();
   const std::weak_ptr alive = alive_;
   for (const Ready& each : std::exchange(waiting_, {})) {
     if (alive.expired()) return;

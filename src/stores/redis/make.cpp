@@ -47,12 +47,20 @@ std::shared_ptr<Store> make_redis_store(
     throw std::invalid_argument(refused.error().message);
   }
   const auto loop = net::given_or_new(options.loop);
-  const redis::StoreSettings store{
+  const redis::StoreSettings settings{
       .prefix = options.prefix, .lease = options.lease, .request_timeout = options.lease / 8};
-  return keep_with_loop(
-      loop, std::make_shared<redis::RedisStore>(
-                loop, store,
-                std::make_unique<redis::Given>(loop, std::move(execute), options.prefix), nullptr));
+  auto worker = std::make_shared<redis::Worker>(loop, std::move(execute), settings.request_timeout);
+  auto store = keep_with_loop(
+      loop,
+      std::make_shared<redis::RedisStore>(
+          loop, settings, std::make_unique<redis::Given>(*loop, worker, options.prefix), nullptr));
+  Store* const plain = store.get();
+  // The worker goes last, and here: waiting for a client that hangs is not the loop's affair.
+  return {plain, [loop, worker = std::move(worker), store = std::move(store)](Store*) mutable {
+            if (loop->in_forked_child()) net::leave_alone(std::move(worker));
+            store.reset();
+            worker.reset();
+          }};
 }
 
 }  // namespace conclave
