@@ -101,6 +101,7 @@ void complete(Values& values, const VerbSpec& verb, const Lookup& environment) {
 StoreArguments store_from(Values& values) {
   StoreArguments store;
   store.url = values.text("store", store.url);
+  if (values.is_from_file("store")) store.file = values.text("config");
   store.options.lease = values.duration("lease");
   return store;
 }

@@ -16,6 +16,7 @@ namespace conclave::app {
 
 struct StoreArguments {
   std::string url = "file:";
+  std::string file{};  // where the URL was read from; empty: the line or the environment
   StoreOptions options{};
 };
 

@@ -27,8 +27,9 @@ int told(const Result<bool>& was_there, const ElectionArguments& arguments, cons
 
 int end(const EndArguments& arguments) {
   const auto store = open(arguments.store.url, arguments.store.options);
-  return told(conclave::end(*store, arguments.election), arguments,
-              "ended; its candidates have been told");
+  return told(
+      conclave::end(*store, arguments.election), arguments,
+      "ended; its candidates are told, and one that cannot hear it stops when its lease is over");
 }
 
 int remove(const RemoveArguments& arguments) {

@@ -23,8 +23,8 @@ std::string identifier(std::string_view words) {
 
 }  // namespace
 
-std::string json_line(const Event& event, const std::string& election,
-                      const std::string& candidate) {
+std::string json_line(const Event& event, const std::string& election, const std::string& candidate,
+                      const Repeats& repeats) {
   nlohmann::ordered_json line;
   line["event"] = identifier(to_string(event.kind));
   line["at_ns"] = event.at.time_since_epoch().count();
@@ -40,6 +40,7 @@ std::string json_line(const Event& event, const std::string& election,
     line["message"] = event.error->message;
     line["code"] = identifier(to_string(event.error->code));
     line["retryable"] = event.error->retryable;
+    if (repeats.times > 1) line["times"] = repeats.times;
   }
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -58,8 +59,10 @@ std::string time_of_day() {
   return text.data();
 }
 
-std::string readable_line(const Event& event) {
-  return time_of_day() + " " + printable(to_log(event, "", "").message);
+std::string readable_line(const Event& event, const Repeats& repeats) {
+  return time_of_day() + " " +
+         printable(event.error ? error_sentence(*event.error, repeats)
+                               : to_log(event, "", "").message);
 }
 
 }  // namespace conclave::app

@@ -20,8 +20,8 @@ class Join {
  public:
   explicit Join(const JoinArguments& arguments)
       : json_(arguments.json),
-        candidate_(open(arguments.candidate.store.url, arguments.candidate.store.options),
-                   arguments.candidate.election, arguments.candidate.options),
+        store_(open(arguments.candidate.store.url, arguments.candidate.store.options)),
+        candidate_(store_, arguments.candidate.election, arguments.candidate.options),
         events_(candidate_.subscribe(1024)) {}
 
   int stand() {
@@ -56,8 +56,10 @@ class Join {
   }
 
   void tell(const Event& event) {
-    out_.add(json_ ? json_line(event, candidate_.election(), candidate_.id())
-                   : readable_line(event));
+    const auto repeats = restraint_.take(event);
+    if (!repeats) return;
+    out_.add(json_ ? json_line(event, candidate_.election(), candidate_.id(), *repeats)
+                   : readable_line(event, *repeats));
   }
 
   // A history with a gap must not look whole.
@@ -95,8 +97,10 @@ class Join {
 
   const Signals signals_{SIGTERM, SIGINT, SIGHUP, SIGUSR1};
   const bool json_;
+  const std::shared_ptr<Store> store_;
   Candidate candidate_;
   const std::shared_ptr<EventQueue> events_;
+  Restraint restraint_{json_ ? store_->lease() : calm_pace};
   Outbox out_;
   std::uint64_t missed_ = 0;
   bool stops_ = false;

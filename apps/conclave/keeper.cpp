@@ -11,6 +11,7 @@
 #include "apps/conclave/clock.hpp"
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/output.hpp"
+#include "apps/conclave/restraint.hpp"
 
 namespace conclave::app {
 namespace {
@@ -56,6 +57,7 @@ class Keeper {
 
   void take_events() {
     while (const auto event = events_->try_pop()) {
+      const auto repeats = restraint_.take(*event);
       switch (event->kind) {
         case EventKind::elected:
           valid_until_ = event->valid_until;
@@ -64,7 +66,9 @@ class Keeper {
         case EventKind::extended: valid_until_ = event->valid_until; break;
         case EventKind::stopping: term_ends(); break;
         case EventKind::lost: lost(); break;
-        case EventKind::error: complain_once(event->error); break;
+        case EventKind::error:
+          if (repeats && event->error) complain(error_sentence(*event->error, *repeats));
+          break;
         case EventKind::stopped: stopped(); break;
         default: break;
       }
@@ -274,12 +278,6 @@ class Keeper {
     page_.kill_at = at ? at->time_since_epoch().count() : 0;
   }
 
-  void complain_once(const std::optional<Error>& error) {
-    if (!error || error->message == last_complaint_) return;
-    last_complaint_ = error->message;
-    complain(error->message);
-  }
-
   const RunArguments& arguments_;
   const ChildSpec& command_;
   const Companions companions_;
@@ -296,7 +294,7 @@ class Keeper {
   std::optional<Instant> spawn_at_;
   std::optional<int> asked_;  // by this signal, to end altogether
   std::optional<int> result_;
-  std::string last_complaint_;
+  Restraint restraint_{calm_pace};
   bool was_elected_ = false;
   bool has_run_ = false;
   bool term_ends_ = false;  // and not the command by itself

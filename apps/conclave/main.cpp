@@ -28,6 +28,13 @@ struct Carry {
   int operator()(const VersionArguments& arguments) const { return version(arguments); }
 };
 
+template <typename Arguments>
+const StoreArguments* store_of(const Arguments& arguments) {
+  if constexpr (requires { arguments.candidate.store; }) return &arguments.candidate.store;
+  if constexpr (requires { arguments.store; }) return &arguments.store;
+  return nullptr;
+}
+
 // The number of a closed one would be given to a store, and what we say would go there. Opened the
 // wrong way round, it fails as if it were closed.
 void keep_numbers() {
@@ -47,6 +54,7 @@ int start(int argc, char** argv) {
         "a password on the command line can be seen by others for a moment: put the URL into "
         "CONCLAVE_STORE, or as store = ... into a file named by --config");
   }
+  hide_store_in_environment();
   if (!parsed) {
     complain(parsed.error().message);
     return wrong_usage;
@@ -54,7 +62,12 @@ int start(int argc, char** argv) {
   if (const auto* help = std::get_if<Help>(&*parsed)) {
     return say_all(help->text);
   }
-  return std::visit(Carry{}, std::get<Command>(*parsed));
+  const auto& command = std::get<Command>(*parsed);
+  if (const StoreArguments* store =
+          std::visit([](const auto& each) { return store_of(each); }, command)) {
+    for (const std::string& sentence : exposed_files(*store)) complain(sentence);
+  }
+  return std::visit(Carry{}, command);
 }
 
 }  // namespace

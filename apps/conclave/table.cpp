@@ -45,6 +45,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "the place is released at once, and its exit code is passed through.\n"
        "The election is the command's own name unless one is given.",
        "conclave run -- ./nightly-report\n"
+       "conclave run --store redis://localhost:6379 -- ./nightly-report\n"
        "conclave run --store file:/var/lib/jobs --election billing --restart always -- ./worker"},
       {"join",
        "Stand as a candidate and print what happens",
@@ -54,7 +55,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "SIGTERM and SIGINT stop it gracefully, SIGUSR1 makes it resign. With --json each line has\n"
        "event (started, follower, elected, extended, jeopardy, stopping, lost, leader_changed,\n"
        "error, stopped), at_ns (CLOCK_BOOTTIME), election, candidate, and where they apply term,\n"
-       "valid_until_ns, reason, leader, message.",
+       "valid_until_ns, reason, leader, message, code, retryable, times.",
        "conclave join --election reports\n"
        "conclave join --election reports --json | jq -r .event"},
       {"status",

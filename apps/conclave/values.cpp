@@ -82,7 +82,9 @@ void Values::read_file(const std::string& path) {
     if (equals == std::string::npos) return refuse(where + ": write it as name = value");
     if (!is_option(name))
       return refuse(where + ": there is no option " + name + ": conclave man lists them");
-    if (!has(name)) set(name, trimmed(line.substr(equals + 1)));
+    if (has(name)) continue;
+    set(name, trimmed(line.substr(equals + 1)));
+    from_file_.insert(name);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ namespace conclave::app {
 class Values {
  public:
   void set(const std::string& option, std::string text) { texts_[option] = std::move(text); }
+  [[nodiscard]] bool is_from_file(std::string_view option) const {
+    return from_file_.contains(option);
+  }
   [[nodiscard]] bool has(std::string_view option) const { return texts_.contains(option); }
 
   [[nodiscard]] std::string text(std::string_view option, std::string_view fallback = {}) const;
@@ -30,6 +34,7 @@ class Values {
 
  private:
   std::map<std::string, std::string, std::less<>> texts_;
+  std::set<std::string, std::less<>> from_file_;
   std::optional<Error> error_;
 };
 

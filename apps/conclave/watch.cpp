@@ -28,8 +28,8 @@ class View {
  public:
   explicit View(std::string election) : election_(std::move(election)) {}
 
-  void note(const Event& event) {
-    history_.push_back("  " + readable_line(event));
+  void note(const Event& event, const Repeats& repeats) {
+    history_.push_back("  " + readable_line(event, repeats));
     if (history_.size() > history_lines) history_.pop_front();
   }
 
@@ -64,10 +64,12 @@ class View {
 
 int watch(const WatchArguments& arguments) {
   const Signals signals{SIGTERM, SIGINT, SIGHUP};
-  Observer observer(open(arguments.store.url, arguments.store.options), arguments.election);
+  const auto store = open(arguments.store.url, arguments.store.options);
+  Observer observer(store, arguments.election);
   EventQueue& events = observer.events();
   const bool live = is_terminal(STDOUT_FILENO) && !arguments.json;
   View view(arguments.election);
+  Restraint restraint(arguments.json ? store->lease() : calm_pace);
   std::array<pollfd, 3> wanted{
       {{signals.fd(), POLLIN, 0}, {events.fd(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
   Outbox out;
@@ -78,10 +80,13 @@ int watch(const WatchArguments& arguments) {
       const auto event = events.try_pop();
       if (!event) break;
       ended = ended || event->kind == EventKind::stopped;
-      view.note(*event);
+      const auto repeats = restraint.take(*event);
+      if (!repeats) continue;
+      view.note(*event, *repeats);
       is_old = true;
       if (live) continue;
-      out.add(arguments.json ? json_line(*event, arguments.election, "") : readable_line(*event));
+      out.add(arguments.json ? json_line(*event, arguments.election, "", *repeats)
+                             : readable_line(*event, *repeats));
     }
     if (live && is_old && out.empty()) {
       out.add(view.drawn(observer));

@@ -17,6 +17,12 @@
 //  - Terms are at least the server's clock in microseconds: they grow even when its data are lost.
 //  - Passwords and certificates are read anew for every connection, where they come from files or
 //    from a function.
+//  - Nothing is connected before the first call, and a candidate that cannot reach the server, or
+//    whose password is wrong, goes on trying: without a log, lead() and run() just wait. Set one:
+//
+//   Options options;
+//   options.log = [](const LogRecord& record) { std::clog << record.message << '\n'; };
+//   Candidate me(store, "reports", options);
 #pragma once
 
 #include <cstdint>

@@ -30,14 +30,13 @@ Result<std::string> decode(std::string_view part, const std::string& name) {
     const int high = i + 2 < part.size() ? hex_value(part[i + 1]) : -1;
     const int low = i + 2 < part.size() ? hex_value(part[i + 2]) : -1;
     if (high < 0 || low < 0) {
-      return malformed("in its " + name +
+      return malformed("in " + name +
                        " a % is not followed by two hexadecimal digits; write %25 for a %");
     }
     text += static_cast<char>(high * 16 + low);
     i += 2;
   }
-  if (text.find('\0') != std::string::npos)
-    return malformed("its " + name + " contains a NUL byte");
+  if (text.find('\0') != std::string::npos) return malformed(name + " contains a NUL byte");
   return text;
 }
 
@@ -54,7 +53,7 @@ std::optional<Error> parse_host(std::string_view text, Url& url) {
   if (text.starts_with('[')) {
     const auto close = text.find(']');
     if (close == std::string_view::npos) return malformed("the [ of its host is not closed");
-    const auto host = decode(text.substr(1, close - 1), "host");
+    const auto host = decode(text.substr(1, close - 1), "its host");
     if (!host) return host.error();
     if (host->empty()) return malformed("there is no address between its [ and ]");
     url.host = *host;
@@ -62,7 +61,7 @@ std::optional<Error> parse_host(std::string_view text, Url& url) {
     if (!text.empty() && text.front() != ':') return malformed("after ] only a port may follow");
     port = text;
   } else {
-    const auto host = decode(take_until(text, ":"), "host");
+    const auto host = decode(take_until(text, ":"), "its host");
     if (!host) return host.error();
     url.host = *host;
     port = text;
@@ -83,11 +82,11 @@ std::optional<Error> parse_authority(std::string_view text, Url& url) {
   if (at != std::string_view::npos) {
     std::string_view credentials = text.substr(0, at);
     text.remove_prefix(at + 1);
-    const auto user = decode(take_until(credentials, ":"), "user name");
+    const auto user = decode(take_until(credentials, ":"), "its user name");
     if (!user) return user.error();
     url.user = *user;
     if (!credentials.empty()) {
-      const auto password = decode(credentials.substr(1), "password");
+      const auto password = decode(credentials.substr(1), "its password");
       if (!password) return password.error();
       url.password = *password;
     }
@@ -101,22 +100,31 @@ bool is_option_name(std::string_view key) {
   });
 }
 
+// What comes after a password may be the rest of it, where its & was not escaped: not repeated.
+std::string told(const std::string& key, const Url& url) {
+  return url.query.contains("password") ? "an option after the password" : "the option " + key;
+}
+
 std::optional<Error> parse_query(std::string_view text, Url& url) {
   while (!text.empty()) {
     text.remove_prefix(1);  // ? or &
     std::string_view pair = take_until(text, "&");
     if (pair.empty()) continue;
-    const auto key = decode(take_until(pair, "="), "query");
+    const auto key = decode(take_until(pair, "="), "its query");
     if (!key) return key.error();
     if (!is_option_name(*key)) {
-      return malformed("the name of an option has other signs than letters, digits, ., _ and -");
+      return malformed(
+          "the name of an option has other signs than letters, digits, ., _ and -; write %26 for "
+          "a & in a value");
     }
     if (pair.empty())
-      return malformed("the option " + *key + " has no value: write " + *key + "=...");
-    const auto value = decode(pair.substr(1), "option " + *key);
+      return malformed(told(*key, url) +
+                       " has no value: write name=value, and %26 for a & in a value");
+    const auto value = decode(pair.substr(1), told(*key, url));
     if (!value) return value.error();
     if (!url.query.emplace(*key, *value).second)
-      return malformed("the option " + *key + " is given twice");
+      return malformed((*key == "password" ? "the option password" : told(*key, url)) +
+                       " is given twice");
   }
   return std::nullopt;
 }
@@ -141,16 +149,14 @@ Result<Url> parse_url(std::string_view text) {
     text.remove_prefix(2);
     const std::string_view authority = take_until(text, "/?");
     // A password with a / or a ? in it ends too early, and its rest would be told in other errors.
-    if (!authority.empty() && authority.find('@') == std::string_view::npos &&
-        text.find('@') != std::string_view::npos) {
+    if ((!authority.empty() || text.starts_with('?')) && text.find('@') != std::string_view::npos) {
       return malformed(
           "an @ comes after its host; in a user name or password write %2F for a / and %3F for a "
-          "?, "
-          "elsewhere %40 for an @");
+          "?, elsewhere %40 for an @");
     }
     if (auto error = parse_authority(authority, url)) return *error;
   }
-  const auto path = decode(take_until(text, "?"), "path");
+  const auto path = decode(take_until(text, "?"), "its path");
   if (!path) return path.error();
   url.path = *path;
   if (auto error = parse_query(text, url)) return *error;

@@ -236,6 +236,7 @@ class Passwords(Case):
                           ["run", f"--store=nowhere://:{secret}@h", "true"],
                           ["run", "--store", f"nowhere://u:a/{secret}@b@h", "true"],
                           ["run", "--store", f"{self.store}?password={secret}", "true"],
+                          ["status", "--store", f"redis://{secret}@h", "--election", "e"],
                           ["run", f"--stor=nowhere://u:{secret}@h", "true"],
                           ["status", "--store", f"file://u:{secret}@h/x", "--election", "e"],
                           ["status", f"nowhere://u:{secret}@h"]):
@@ -250,8 +251,30 @@ class Passwords(Case):
         url = f"nowhere://u:{self.SECRET}@h"
         settings = self.folder / "settings"
         settings.write_text(f"store = {url}\n")
+        settings.chmod(0o600)
         for environment in ({"CONCLAVE_STORE": url}, {"CONCLAVE_CONFIG": settings}):
             self.assert_refused(self.ask("run", "true", environment=environment), 2, "nowhere")
+
+    def test_a_file_that_others_may_read_is_warned_about(self):
+        settings, password = self.folder / "settings", self.folder / "pass word"
+        password.write_text(self.SECRET)
+        settings.write_text(f"store = nowhere://u:{self.SECRET}@h\n")
+        by_option = {"CONCLAVE_STORE": f"nowhere://h?password_file={str(password).replace(' ', '%20')}"}
+        for path, environment in ((settings, {"CONCLAVE_CONFIG": settings}), (password, by_option)):
+            for mode in (0o640, 0o604, 0o620):
+                path.chmod(mode)
+                code, out, err = self.ask("run", "true", environment=environment)
+                self.assertEqual((code, out, err.count("\n")), (2, "", 2), err)
+                self.assertIn(f"chmod 600 {path}\n", err)
+                self.assertNotIn(self.SECRET, err)
+            path.chmod(0o600)
+            self.assert_refused(self.ask("run", "true", environment=environment), 2, "nowhere")
+
+    def test_a_file_without_a_password_is_not_warned_about(self):
+        settings = self.folder / "settings"
+        settings.write_text(f"store = {self.store}\n")
+        settings.chmod(0o644)
+        self.assertEqual(self.ask("run", "--config", settings, "true"), (0, "", ""))
 
     def test_the_commands_own_arguments_are_its_own(self):
         url = f"redis://u:{self.SECRET}@h"

@@ -13,6 +13,9 @@ from driver import HANG, Case, binary
 Case.command = binary()
 
 
+ENDED = "e: ended; its candidates are told, and one that cannot hear it stops when its lease is over\n"
+
+
 class WithLeader(Case):
     def of(self, verb, *more):
         return verb, "--store", self.store, "--election", "e", *more
@@ -164,7 +167,7 @@ class EndAndRemove(WithLeader):
         ann, _ = self.lead()
         ben = self.join(identity="ben")
         ben.out.event("follower")
-        self.assertEqual(self.ask(*self.of("end")), (0, "e: ended; its candidates have been told\n", ""))
+        self.assertEqual(self.ask(*self.of("end")), (0, ENDED, ""))
         self.assertEqual(ann.out.event("lost")["reason"], "election_ended")
         for process in (ann, ben):
             self.assertEqual(process.wait(), 1)

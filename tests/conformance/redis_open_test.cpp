@@ -1,7 +1,10 @@
 // Opening a Redis store: URLs and options, what is refused with which sentence, and that no
 // password is ever part of one.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -81,8 +84,9 @@ TEST(RedisOpen, AUrlThatIsWrongIsRefusedWithASentenceThatNamesThePartAndTheFix) 
       {"redis://h?user=geheim", "password", "redis://user:password@host"},
       {"redis://:geheim@h?password_file=/x", "password", "choose one"},
       {"redis://h?passwort=geheim", "passwort", "password_file"},
-      {"redis://h?ca_file=/x", "ca_file", "it knows"},
-      {"redis+unix:///s?skip_verify=true", "skip_verify", "it knows"},
+      {"redis://h/geheim", "database", "redis://host:port/2"},
+      {"redis://h?ca_file=/x", "ca_file", "write rediss://"},
+      {"redis+unix:///s?skip_verify=true", "skip_verify", "leave it out"},
       {"redis://h?prefix=", "prefix", "such as conclave:"},
       {"redis://h?prefix=a%7Bb", "prefix", "leave it out"},
       {"redis://h?prefix=a%0Ab", "prefix", "leave it out"},
@@ -111,6 +115,22 @@ TEST(RedisOpen, AUrlThatIsWrongIsRefusedWithASentenceThatNamesThePartAndTheFix) 
     EXPECT_EQ(public_url(each.url).find(":geheim"), std::string::npos) << public_url(each.url);
     EXPECT_EQ(public_url(each.url).find("password=geheim"), std::string::npos);
   }
+}
+
+TEST(RedisOpen, ADatabaseBelowASocketIsToldToBeAnOption) {
+  const servers::TemporaryFolder folder("socket");
+  const std::string path = folder.file("redis.sock");
+  EXPECT_TRUE(try_open("redis+unix://" + path + "/3")) << "who knows what will be there";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const auto store = try_open("redis+unix://" + path + "/3");
+  ASSERT_FALSE(store);
+  expect_sentence(store.error(), "database", "redis+unix:///path/to/socket?database=2");
+  EXPECT_TRUE(try_open("redis+unix://" + path + "?database=3"));
+  ::close(listener);
 }
 
 TEST(RedisOpen, OptionsThatAreWrongAreRefusedWithASentence) {

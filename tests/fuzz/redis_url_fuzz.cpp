@@ -62,6 +62,7 @@ std::vector<std::string> seeds() {
       "redis+unix://u:geheim@/run/redis.sock",
       "redis://u:geheim@h/x",
       "redis://geheim1@h",
+      "redis://u:p@geheim/geheim@h",
   };
 }
 

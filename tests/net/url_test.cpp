@@ -147,9 +147,20 @@ TEST(Url, IsRefusedWithOneSentenceThatKeepsThePassword) {
       {"file:/a%0", "path"},
       {"file:/%00", "NUL"},
       {"file:/#x", "%23"},
+      {"redis://u:se@cr/et1@h", "%2F"},
+      {"redis://?secret=1@h", "%3F"},
+      {"redis://u:se@cr?et=1@h", "%3F"},
+      {"redis://u:p@h?a=b@c", "%40"},
+      {"redis://h?password=x&secret", "%26"},
+      {"redis://h?password=x&secret&", "%26"},
+      {"redis://h?password=x&secret=%", "after the password"},
+      {"redis://h?password=x&secret=%00", "after the password"},
+      {"redis://h?password=x&secret=1&secret=2", "twice"},
+      {"redis://h?password=secret&password=x", "password is given twice"},
+      {"redis://h?password=x&secret y", "%26"},
       {"memory:?lease", "lease"},
       {"memory:?a=1&a=2", "twice"},
-      {"memory:?a=%", "option a"},
+      {"memory:?a=%", "the option a"},
       {"memory:?%=1", "query"},
       {"memory:?=1", "name of an option"},
       {"memory:?a%0Ab=1", "name of an option"},
@@ -160,6 +171,35 @@ TEST(Url, IsRefusedWithOneSentenceThatKeepsThePassword) {
     const Result<Url> url = parse_url(each.text);
     ASSERT_FALSE(url);
     expect_sentence(url.error(), each.names);
+  }
+}
+
+std::string escaped(unsigned char byte) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  return {'%', digits[byte / 16], digits[byte % 16]};
+}
+
+// As docs/stores/redis.md lists them: these signs of a password have to be escaped, and no others.
+// Whatever a sign does to the rest: nothing of it becomes the host, which is told when it does not
+// answer.
+TEST(Url, TakesAPasswordOfAnySigns) {
+  for (int byte = 1; byte < 256; ++byte) {
+    SCOPED_TRACE(byte);
+    const char sign = static_cast<char>(byte);
+    const std::string password = std::string("ab") + sign + "cd";
+    const std::string written = "ab" + escaped(static_cast<unsigned char>(byte)) + "cd";
+    const auto before = parse_url("redis://:" + password + "@h");
+    EXPECT_EQ(before && before->password == password,
+              std::string_view("%/?#").find(sign) == std::string_view::npos);
+    EXPECT_TRUE(!before || before->host == "h");
+    const auto option = parse_url("redis://h?password=" + password);
+    EXPECT_EQ(option && option->query.at("password") == password,
+              std::string_view("%&#@").find(sign) == std::string_view::npos);
+    EXPECT_EQ(parse_url("redis://:" + written + "@h").value().password, password);
+    EXPECT_EQ(parse_url("redis://h?password=" + written).value().query.at("password"), password);
+    const auto user = parse_url("redis://" + password + ":p@h");
+    EXPECT_EQ(user && user->user == password,
+              std::string_view("%/?#:").find(sign) == std::string_view::npos);
   }
 }
 

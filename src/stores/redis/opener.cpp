@@ -1,7 +1,10 @@
 #include "stores/redis/opener.hpp"
 
+#include <sys/stat.h>
+
 #include <array>
 #include <charconv>
+#include <span>
 #include <stdexcept>
 
 #include <conclave/redis.hpp>
@@ -10,23 +13,24 @@
 namespace conclave::stores {
 namespace {
 
-constexpr std::array<std::string_view, 6> plain_options{"prefix",   "request_timeout", "user",
-                                                        "password", "password_file",   "database"};
-constexpr std::array<std::string_view, 11> tls_options{
+// Those of TLS are known to all schemes, so that it can be said where they belong.
+constexpr std::array<std::string_view, 11> known_options{
     "prefix",  "request_timeout",  "user",     "password",    "password_file", "database",
     "ca_file", "certificate_file", "key_file", "server_name", "skip_verify"};
+constexpr auto tls_options = std::span(known_options).last<5>();
 
 std::string option(const net::Url& url, std::string_view name) {
   const auto found = url.query.find(name);
   return found != url.query.end() ? found->second : std::string{};
 }
 
+// Its text is not repeated: the path may be the rest of a password that was not escaped.
 Result<std::uint32_t> database_in(const std::string& text) {
   if (text.empty()) return 0U;
   std::uint32_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed == std::errc{} && end == text.data() + text.size()) return number;
-  return invalid_argument("database: \"" + text + "\" is not a number: write redis://host:port/2");
+  return invalid_argument("database: it is not a number: write redis://host:port/2");
 }
 
 Result<bool> yes_or_no(const net::Url& url, std::string_view name) {
@@ -104,7 +108,16 @@ Result<std::shared_ptr<Store>> open_tcp(const net::Url& url, const StoreOptions&
   return made(std::move(redis));
 }
 
+std::optional<Error> refuse_tls(const net::Url& url, const char* instead) {
+  for (const std::string_view name : tls_options) {
+    if (!url.query.contains(name)) continue;
+    return invalid_argument(std::string(name) + ": " + url.scheme + ": has no TLS: " + instead);
+  }
+  return std::nullopt;
+}
+
 Result<std::shared_ptr<Store>> open_redis(net::Url& url, const StoreOptions& options) {
+  if (auto error = refuse_tls(url, "write rediss://host:port")) return *std::move(error);
   return open_tcp(url, options, {});
 }
 
@@ -117,12 +130,24 @@ Result<std::shared_ptr<Store>> open_rediss(net::Url& url, const StoreOptions& op
   return open_tcp(url, options, std::move(redis));
 }
 
+// Nothing can be below a socket: as with redis://host/3, the number was meant as a database.
+bool is_below_socket(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.substr(0, path.rfind('/')).c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 Result<std::shared_ptr<Store>> open_unix(net::Url& url, const StoreOptions& options) {
+  if (auto error = refuse_tls(url, "leave it out")) return *std::move(error);
   if (!url.host.empty() || url.port) {
     return invalid_argument("redis+unix: takes no host: write redis+unix:///path/to/socket");
   }
   if (url.path.empty()) {
     return invalid_argument("redis+unix: names no socket: write redis+unix:///path/to/socket");
+  }
+  if (is_below_socket(url.path)) {
+    return invalid_argument(
+        "database: with redis+unix: it is an option: write "
+        "redis+unix:///path/to/socket?database=2");
   }
   RedisOptions redis;
   redis.unix_socket = url.path;
@@ -133,8 +158,8 @@ Result<std::shared_ptr<Store>> open_unix(net::Url& url, const StoreOptions& opti
 
 }  // namespace
 
-const net::Opener redis_opener{"redis", plain_options, open_redis};
-const net::Opener rediss_opener{"rediss", tls_options, open_rediss};
-const net::Opener redis_unix_opener{"redis+unix", plain_options, open_unix};
+const net::Opener redis_opener{"redis", known_options, open_redis};
+const net::Opener rediss_opener{"rediss", known_options, open_rediss};
+const net::Opener redis_unix_opener{"redis+unix", known_options, open_unix};
 
 }  // namespace conclave::stores

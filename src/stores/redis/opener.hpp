@@ -1,7 +1,7 @@
 // How open() makes a Redis store.
 //
 //   redis://[[user][:password]@]host[:port][/database]     rediss:// the same with TLS
-//   redis+unix:///path/to/socket                            user and password as options
+//   redis+unix:///path/to/socket                            user, password, database as options
 //
 // Options: prefix, request_timeout, user, password, password_file, database; with TLS: ca_file,
 // certificate_file, key_file, server_name, skip_verify=true.
