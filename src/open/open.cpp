@@ -19,7 +19,11 @@ std::optional<Error> check_options(const net::Url& url, const net::Opener& opene
   known.emplace_back("lease");
   for (const auto& [name, value] : url.query) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return invalid_argument("the store " + url.scheme + ": has no option " + name + ": it knows " +
+    // Where there is a password, it may be the rest of that, whose & was not escaped.
+    const std::string told = url.query.contains("password")
+                                 ? "such option (write %26 for a & in a password)"
+                                 : "option " + name;
+    return invalid_argument("the store " + url.scheme + ": has no " + told + ": it knows " +
                             listed(known));
   }
   return std::nullopt;
@@ -50,8 +54,12 @@ std::string public_url(std::string_view url) {
   const auto at = text.rfind('@');
   if (scheme == std::string::npos || is_path || at == std::string::npos) return text;
   const auto colon = text.find(':', scheme + 1);
-  if (colon > at) return text;
-  return text.replace(colon + 1, at - colon - 1, "***");
+  if (colon < at) return text.replace(colon + 1, at - colon - 1, "***");
+  // Whoever writes redis://secret@host means a password, unless one is given elsewhere.
+  const auto host = text.find("://");
+  const bool is_user = host == std::string::npos || !text.starts_with("redis") ||
+                       text.find("password", at) < text.size();
+  return is_user ? text : text.replace(host + 3, at - host - 3, "***");
 }
 
 Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOptions& options) {

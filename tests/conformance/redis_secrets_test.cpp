@@ -57,6 +57,10 @@ bool tells(std::string_view text, std::string_view password) {
 
 void expect_secret(const std::string& url, std::string_view password) {
   SCOPED_TRACE(url);
+  // With a colon in it, what comes before that is a user's name.
+  if (url.find("@h") != std::string::npos && password.find(':') == std::string_view::npos) {
+    EXPECT_FALSE(tells(public_url(url), password)) << public_url(url);
+  }
   const auto store = try_open(url);
   if (store) return;
   EXPECT_FALSE(tells(store.error().message, password)) << store.error().message;
@@ -83,12 +87,9 @@ TEST(RedisSecrets, APasswordAsAnOptionIsNotTold) {
   Passwords passwords(2);
   for (int round = 0; round < 300; ++round) {
     const std::string password = passwords.next(signs);
-    std::string raw = password;
-    // A raw & and then a = make an option of their own, with a name that open() tells.
-    std::erase(raw, '=');
-    for (const std::string& written : {raw, escaped(password)}) {
+    for (const std::string& written : {password, escaped(password)}) {
       for (const char* const rest : {"", "&lease", "&lease=x", "&password=", "&x=1"}) {
-        expect_secret("redis://h?password=" + written + rest, written == raw ? raw : password);
+        expect_secret("redis://h?password=" + written + rest, password);
       }
     }
   }
