@@ -122,6 +122,18 @@ TEST_P(RedisQueue, T11_AnEndReachesEverybody) {
   EXPECT_EQ(members[0]->last<core::Lost>()->reason, LossReason::election_ended);
 }
 
+TEST_P(RedisQueue, T12_NothingIsLeftOfALeaderThatStoppedButItsRecord) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  ASSERT_EQ(server().lines({"KEYS", "*"}).size(), 4U);
+  follower->stop();
+  ASSERT_TRUE(until_stopped(follower));
+  leader->stop();
+  ASSERT_TRUE(until_stopped(leader));
+  EXPECT_EQ(server().lines({"KEYS", "*"}), std::vector<std::string>{"conclave:{election}"});
+}
+
 TEST_P(RedisQueue, ObserversHearOfAVacancyThatNobodyWaitedFor) {
   const auto watcher = connect();
   const auto heard = listen(*watcher, "watcher");
