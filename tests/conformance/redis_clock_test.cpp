@@ -105,6 +105,50 @@ TEST_P(RedisClock, P07_AVersionNeverComesBackWhenTheClockDoes) {
   EXPECT_TRUE(held(*store, other).record);
 }
 
+// Whoever stands further back lets those before it go first, for a time that must not become an
+// hour.
+TEST_P(RedisClock, P07_AVacatedPlaceIsTakenWhereverTheClockGoes) {
+  const auto store = connect();
+  std::uint64_t attempt = 0;
+  for (const bool released : {true, false}) {
+    for (const std::chrono::hours step : {-1h, 1h}) {
+      SCOPED_TRACE((released ? "released " : "abandoned ") + std::to_string(step.count()));
+      const Bid first = bid("a", ++attempt);
+      const Term term = granted(*store, first).term;
+      static_cast<void>(held(*store, bid("ghost", ++attempt)));
+      static_cast<void>(held(*store, bid("b", ++attempt)));
+      const Resignation leaves = resignation(first, term, released);
+      ASSERT_TRUE(std::holds_alternative<Done>(resign(*store, leaves)));
+      server().step_clock(step);
+      const Granted next = granted(*store, bid("b", attempt));
+      EXPECT_EQ(next.vacancy, released ? Vacancy::released : Vacancy::abandoned);
+      EXPECT_GT(next.term, term);
+      const Resignation leaves_too = resignation(bid("b", attempt), next.term, true);
+      ASSERT_TRUE(std::holds_alternative<Done>(resign(*store, leaves_too)));
+      ASSERT_TRUE(std::holds_alternative<Done>(end(*store)));
+      ASSERT_TRUE(std::holds_alternative<Done>(remove(*store)));
+    }
+  }
+}
+
+// The same with whole candidates: one who follows, and one who has never seen the place.
+TEST_P(RedisClock, P07_AStepBackOverAVacatedPlaceHoldsUpNobody) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  leader->stop();
+  ASSERT_TRUE(until_stopped(leader));
+  server().step_clock(-1h);
+  const Member fresh = join("b");
+  ASSERT_TRUE(until_leads(fresh));
+  EXPECT_GT(fresh->term(), term);
+  const Member follower = join("c");
+  ASSERT_TRUE(until_follows(follower, "b"));
+  fresh->stop();
+  server().step_clock(-1h);
+  ASSERT_TRUE(until_leads(follower));
+}
+
 TEST_P(RedisClock, P04_TermsGrowThroughAWipeAlsoWhenTheClockGoesBack) {
   const Member first = join("a");
   ASSERT_TRUE(until_leads(first));

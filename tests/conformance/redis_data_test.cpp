@@ -202,31 +202,6 @@ TEST_P(RedisData, R02_WhatSomebodyElsePutInItsPlaceIsNotTouched) {
   EXPECT_GT(std::max(leader->term(), follower->term()), term);
 }
 
-TEST_P(RedisData, R02_NoVerbTouchesWhatIsNoElection) {
-  const auto store = connect();
-  for (const servers::RedisCommand& put :
-       std::vector<servers::RedisCommand>{{"SET", record, "precious"},
-                                          {"HSET", record, "precious", "1"},
-                                          {"RPUSH", record, "precious"}}) {
-    SCOPED_TRACE(put[0]);
-    server().command({"DEL", record});
-    const Granted grant = granted(*store, bid("a", 1));
-    server().command({"DEL", record});
-    server().command(put);
-    const std::string before = server().command({"DUMP", record}).text;
-    const auto is_refused = [](const auto& answer) {
-      const auto* const refused = std::get_if<Refused>(&answer);
-      return refused != nullptr && refused->error.code == ErrorCode::corrupt;
-    };
-    EXPECT_TRUE(is_refused(campaign(*store, bid("b", 2))));
-    EXPECT_TRUE(is_refused(renew(*store, renewal(bid("a", 1), grant.term))));
-    EXPECT_TRUE(is_refused(resign(*store, resignation(bid("a", 1), grant.term, true))));
-    EXPECT_TRUE(is_refused(end(*store)));
-    EXPECT_TRUE(is_refused(remove(*store)));
-    EXPECT_EQ(server().command({"DUMP", record}).text, before);
-  }
-}
-
 TEST_P(RedisData, R02_WhatIsInTheWayForAMomentCostsNothing) {
   const Member leader = join("a");
   ASSERT_TRUE(until_leads(leader));

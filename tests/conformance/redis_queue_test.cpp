@@ -34,6 +34,22 @@ class RedisQueue : public Conformance {
     return heard;
   }
 
+  static constexpr auto queue = "conclave:{election}:queue";
+
+  // So many, all in one process, which dies when they do.
+  std::vector<Member> join_many(int count) {
+    const auto process = std::make_shared<FaultyStore>(connect());
+    std::vector<Member> members;
+    for (int i = 0; i < count; ++i) {
+      members.push_back(make_on(process, "ghost " + std::to_string(++ghosts_)));
+      members.back()->start();
+    }
+    for (const Member& each : members) {
+      EXPECT_TRUE(run_until([&] { return each->role() == Role::follower; }));
+    }
+    return members;
+  }
+
   // Requests that the server has carried out, and pings.
   [[nodiscard]] long calls_of(const std::string& command) {
     for (const std::string& line : server().lines({"INFO", "commandstats"})) {
@@ -49,6 +65,9 @@ class RedisQueue : public Conformance {
     }
     return count;
   }
+
+ private:
+  int ghosts_ = 0;
 };
 
 TEST_P(RedisQueue, T13_TheFirstInLineIsWoken) {
@@ -57,6 +76,40 @@ TEST_P(RedisQueue, T13_TheFirstInLineIsWoken) {
   for (std::uint32_t i = 1; i < 5; ++i) EXPECT_EQ(members[i]->place(), i);
   stop_one_leader_after_the_other(members);
   EXPECT_EQ(leaders(), (std::vector<std::string>{"a", "b", "c", "d", "e"}));
+}
+
+// Dead ones on both sides of the only one who lives.
+TEST_P(RedisQueue, GhostsDoNotHoldUpTheHandOver) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  auto ghosts = join_many(60);
+  const Member next = join("b");
+  auto others = join_many(60);
+  ASSERT_EQ(next->place(), 61U);
+  ASSERT_EQ(inspect(*next.faults).candidates.size(), 121U);
+  ghosts.clear();
+  others.clear();
+  while (connections() > 4) run_for(lease() / 100);
+  leader->stop();
+  // It is called: by itself it would look after 61 leases.
+  ASSERT_TRUE(until_leads(next));
+  // Those behind it are found when somebody is to be told that he is next.
+  EXPECT_TRUE(run_until([&] { return server().command({"ZCARD", queue}).number == 0; }));
+}
+
+TEST_P(RedisQueue, T07_GhostsDoNotKeepACrashedLeadersPlace) {
+  Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  auto ghosts = join_many(3);
+  const Member next = join("b");
+  auto others = join_many(3);
+  leader = {};
+  ghosts.clear();
+  others.clear();
+  ASSERT_TRUE(until_leads(next));
+  EXPECT_GT(next->term(), term);
+  EXPECT_TRUE(run_until([&] { return server().command({"ZCARD", queue}).number == 0; }));
 }
 
 TEST_P(RedisQueue, WhoseProcessIsGoneIsSkipped) {
@@ -120,6 +173,18 @@ TEST_P(RedisQueue, T11_AnEndReachesEverybody) {
   }
   EXPECT_TRUE(run_until([&] { return heard->ended > 0; }));
   EXPECT_EQ(members[0]->last<core::Lost>()->reason, LossReason::election_ended);
+}
+
+TEST_P(RedisQueue, T12_NothingIsLeftOfALeaderThatStoppedButItsRecord) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  ASSERT_EQ(server().lines({"KEYS", "*"}).size(), 4U);
+  follower->stop();
+  ASSERT_TRUE(until_stopped(follower));
+  leader->stop();
+  ASSERT_TRUE(until_stopped(leader));
+  EXPECT_EQ(server().lines({"KEYS", "*"}), std::vector<std::string>{"conclave:{election}"});
 }
 
 TEST_P(RedisQueue, ObserversHearOfAVacancyThatNobodyWaitedFor) {

@@ -272,7 +272,6 @@ TEST(RedisReplies, AHeldPlaceIsUnderstoodOnlyWhole) {
   EXPECT_EQ(held->record->lease, 600ms);
   EXPECT_EQ(to_text(held->record->attempt), attempt);
   EXPECT_FALSE(held_in(list({text("HELD"), number(1), text("10"), text("1000")}))->record);
-  EXPECT_TRUE(held_in(list({text("VANISHED"), number(1), text("10")})));
   for (const RedisReply& each :
        {list({text("HELD")}), list({text("HELD"), number(0), text("1"), text("1")}),
         list({text("HELD"), number(-1), text("1"), text("1")}),
@@ -283,6 +282,36 @@ TEST(RedisReplies, AHeldPlaceIsUnderstoodOnlyWhole) {
         list({text("HELD"), number(1), text("1"), text("1"), list({text("anna")})}),
         list({text("HELD"), number(1), text("1"), text("1"), record("9000000000000000")}),
         list({text("HELD"), number(1), text("1"), text("1"), record("1", "x")})}) {
+    EXPECT_FALSE(held_in(each));
+  }
+}
+
+// It is held without a record, and says what to wait for: at least nothing, where it makes no
+// sense.
+TEST(RedisReplies, AVanishedRecordSaysItsLease) {
+  const auto reply = [](RedisReply lease) {
+    return list({text("VANISHED"), number(2), text("150000"), std::move(lease)});
+  };
+  const auto held = held_in(reply(text("1024000")));
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->place, 2U);
+  EXPECT_EQ(held->look_again_in, 150ms);
+  EXPECT_FALSE(held->record);
+  EXPECT_EQ(lease_in_vanished(reply(text("1024000"))), 1024ms);
+  EXPECT_EQ(lease_in_vanished(reply(text("10000000000000"))), 10'000'000s);
+  for (const RedisReply& each :
+       {reply(text("")), reply(text("-1")), reply(text("1e6")), reply(text("10000000000001")),
+        reply(text("18446744073709551616")), reply(number(5)), reply(error("e")), reply({}),
+        reply(list({})), list({text("VANISHED"), number(2), text("150000")}),
+        list({text("VANISHED")}), list({}), text("VANISHED"), RedisReply{},
+        list({text("HELD"), number(2), text("150000"), text("1024000")})}) {
+    EXPECT_EQ(lease_in_vanished(each), 0s);
+  }
+  for (const RedisReply& each : {list({text("VANISHED"), number(2)}),
+                                 list({text("VANISHED"), number(0), text("1"), text("1")}),
+                                 list({text("VANISHED"), text("2"), text("1"), text("1")}),
+                                 list({text("VANISHED"), number(2), text("x"), text("1")}),
+                                 list({text("VANISHED"), number(2), number(1), text("1")})}) {
     EXPECT_FALSE(held_in(each));
   }
 }

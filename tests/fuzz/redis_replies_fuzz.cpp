@@ -61,6 +61,7 @@ void take_answer(const RedisReply& reply) {
     count_with(held->look_again_in);
     if (held->record) take(*held->record);
   }
+  count_with(lease_in_vanished(reply));
   take(looked_in(reply));
   if (const auto inspection = inspection_in(reply)) {
     expect(inspection->leader.has_value() != inspection->vacancy.has_value(),
@@ -98,7 +99,7 @@ std::vector<std::string> seeds() {
   return {
       encode({"GRANTED", "1700000000000000", "600000", "released", "0"}),
       after("*5\r\n$4\r\nHELD\r\n:1\r\n$6\r\n600000\r\n$4\r\n1000\r\n", encode(record)),
-      "*3\r\n$8\r\nVANISHED\r\n:2\r\n$6\r\n150000\r\n",
+      "*4\r\n$8\r\nVANISHED\r\n:2\r\n$6\r\n150000\r\n$7\r\n1024000\r\n",
       after("*4\r\n$4\r\nheld\r\n$4\r\n1000\r\n$1\r\n5\r\n", encode(record)),
       encode({"absent", "1000", "0"}),
       encode({"removed", "1000", "5"}),

@@ -159,8 +159,8 @@ Operation RedisStore::resign(Resignation resignation, std::function<void(Answer)
                     resignation.term ? std::to_string(resignation.term->value) : "",
                     resignation.was_valid ? "released" : "abandoned"};
   return ask<Answer>(
-      std::move(done), redis::resign, {record, queue_key(record), waiting_key(record)},
-      std::move(arguments),
+      std::move(done), redis::resign,
+      {record, queue_key(record), waiting_key(record), metadata_key(record)}, std::move(arguments),
       [this, resignation = std::move(resignation)](const Result<Delivered>& got) -> Answer {
         const auto word = got ? word_in(got->reply) : std::string_view{};
         if (word == "DONE") return resigned(resignation, got->reply);

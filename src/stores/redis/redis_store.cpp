@@ -233,8 +233,9 @@ Operation RedisStore::end(std::string election, std::function<void(Answer)> done
     return reply(std::move(done), Answer{Refused{*std::move(error)}});
   }
   const std::string record = key(election);
-  return ask<Answer>(std::move(done), redis::end, {record, queue_key(record), waiting_key(record)},
-                     {}, [this, record](const Result<Delivered>& got) -> Answer {
+  return ask<Answer>(std::move(done), redis::end,
+                     {record, queue_key(record), waiting_key(record), metadata_key(record)}, {},
+                     [this, record](const Result<Delivered>& got) -> Answer {
                        const auto word = got ? word_in(got->reply) : std::string_view{};
                        if (word == "DONE") return Done{};
                        if (word == "GONE") return Gone{};

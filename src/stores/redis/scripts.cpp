@@ -187,11 +187,11 @@ return {'renewed'}
 )lua";
 
 constexpr std::string_view resign_body = R"lua(
-local key, queue, waiting = unpack(KEYS)
+local key, queue, waiting, metadata_key = unpack(KEYS)
 local attempt, term, mark = unpack(ARGV)
 --common--
 --line--
-local r = redis.call('HMGET', key, 'format', 'term', 'attempt', 'state', 'repaired', 'ended')
+local r = redis.call('HMGET', key, 'format', 'term', 'attempt', 'state', 'repaired', 'ended', 'metadata')
 local record = {format = r[1] or nil, term = r[2] or nil, attempt = r[3], state = r[4] or nil}
 local fault = fault_of(key, record)
 if fault then return fault end
@@ -200,6 +200,7 @@ if holds and not r[6] then
   -- While it was gone, somebody else may have been confirmed.
   if r[5] then mark = 'abandoned' end
   redis.call('HSET', key, 'state', mark, 'vacated', text(now))
+  if r[7] then pcall(drop, metadata_key, 'string') end
   pcall(leave, attempt)
   pcall(call_up, key, 3, record.term, mark)  -- it is done, whoever can be told
   return {'DONE', mark}
@@ -268,7 +269,7 @@ return answer
 )lua";
 
 constexpr std::string_view end_body = R"lua(
-local key, queue, waiting = unpack(KEYS)
+local key, queue, waiting, metadata_key = unpack(KEYS)
 --common--
 local record = read(key)
 local fault = fault_of(key, record)
@@ -278,6 +279,7 @@ redis.call('HSET', key, 'ended', '1')
 if record.state == 'held' then redis.call('HSET', key, 'state', 'abandoned', 'vacated', text(now)) end
 drop(queue, 'zset')
 drop(waiting, 'hash')
+if record.metadata then drop(metadata_key, 'string') end
 redis.pcall('PUBLISH', key .. ':news', 'ended')
 return {'DONE'}
 )lua";
