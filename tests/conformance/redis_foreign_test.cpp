@@ -99,25 +99,56 @@ TEST_P(RedisForeign, R02_NoVerbTouchesWhatIsNoMetadataAndNoneNeedsThem) {
   for (const auto& command : Commands{{"HSET", metadata, "precious", "1"},
                                       {"RPUSH", metadata, "precious"},
                                       {"ZADD", metadata, "1", "precious"}}) {
-    SCOPED_TRACE(command[0]);
-    server().command({"FLUSHALL"});
-    put(command);
-    const std::string before = server().command({"DUMP", metadata}).text;
-    const Granted grant = granted(*store, bid("a", 1));
-    EXPECT_EQ(held(*store, bid("b", 2)).record.value_or(Record{}).leader, "a");
-    expect_is<Renewed>(renew(*store, renewal(bid("a", 1), grant.term)));
-    const Inspection seen = inspect(*store);
-    EXPECT_EQ(seen.leader.value_or(Record{}).leader, "a");
-    EXPECT_EQ(seen.leader.value_or(Record{}).metadata, "");
-    EXPECT_EQ(seen.candidates.size(), 1U);
-    expect_is<Done>(resign(*store, resignation(bid("a", 1), grant.term, true)));
-    const Granted next = granted(*store, bid("b", 2));
-    EXPECT_EQ(next.vacancy, Vacancy::released);
-    expect_is<Done>(resign(*store, resignation(bid("b", 2), next.term, true)));
-    expect_is<Done>(end(*store));
-    expect_is<Done>(remove(*store));
-    EXPECT_EQ(server().command({"DUMP", metadata}).text, before);
+    for (const bool from_the_beginning : {true, false}) {
+      SCOPED_TRACE(command[0] + (from_the_beginning ? " before" : " after") + " the grant");
+      server().command({"FLUSHALL"});
+      if (from_the_beginning) put(command);
+      const Granted grant = granted(*store, bid("a", 1));
+      put(command);
+      const std::string before = server().command({"DUMP", metadata}).text;
+      EXPECT_EQ(held(*store, bid("b", 2)).record.value_or(Record{}).leader, "a");
+      expect_is<Renewed>(renew(*store, renewal(bid("a", 1), grant.term)));
+      const Inspection seen = inspect(*store);
+      EXPECT_EQ(seen.leader.value_or(Record{}).leader, "a");
+      EXPECT_EQ(seen.leader.value_or(Record{}).metadata, "");
+      EXPECT_EQ(seen.candidates.size(), 1U);
+      expect_is<Done>(resign(*store, resignation(bid("a", 1), grant.term, true)));
+      const Granted next = granted(*store, bid("b", 2));
+      EXPECT_EQ(next.vacancy, Vacancy::released);
+      expect_is<Done>(resign(*store, resignation(bid("b", 2), next.term, true)));
+      expect_is<Done>(end(*store));
+      expect_is<Done>(remove(*store));
+      EXPECT_EQ(server().command({"DUMP", metadata}).text, before);
+    }
   }
+}
+
+TEST_P(RedisForeign, R02_WhoObservesIsToldTheLeaderAlsoWithForeignMetadata) {
+  const auto store = connect();
+  static_cast<void>(granted(*store, bid("a", 1)));
+  put({"HSET", metadata, "precious", "1"});
+  const auto leader = std::make_shared<std::string>();  // belongs to the loop
+  const auto watcher = connect();
+  on(*watcher, [&] {
+    watcher->observe("election", "watcher", [this, leader](const Observation& what) {
+      if (const auto* shown = std::get_if<Record>(&what)) *leader = shown->leader;
+      fixture().changed();
+    });
+  });
+  EXPECT_TRUE(run_until([&] { return *leader == "a"; }));
+}
+
+TEST_P(RedisForeign, R02_ForeignMetadataKeepNobodyFromTakingOver) {
+  Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  put({"HSET", metadata, "precious", "1"});
+  const Member follower = join("b");
+  ASSERT_TRUE(until_follows(follower, "a"));
+  leader = {};  // it crashes
+  ASSERT_TRUE(until_leads(follower));
+  EXPECT_GT(follower->term(), term);
+  EXPECT_EQ(follower->count<core::Failed>(), 0U);
 }
 
 TEST_P(RedisForeign, R02_ADamagedRecordCostsTheOthersInItsRequestNothing) {

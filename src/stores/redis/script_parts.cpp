@@ -103,7 +103,8 @@ end
 
 const std::string_view script_shown = R"lua(
 local function metadata_of(record, key)
-  return record.metadata and redis.call('GET', key) or ''
+  local kept = record.metadata and redis.pcall('GET', key)
+  return type(kept) == 'string' and kept or ''
 end
 local function show(record, key)
   return {record.leader, record.term, record.attempt, record.stamp, record.lease, record.renewed,

@@ -30,7 +30,7 @@ extern const Script renew;
 // Writes a record anew that vanished or is older. Gives the same as renew, for one.
 extern const Script repair;
 
-// KEYS record, queue, waiting    ARGV attempt, term or nothing, released or abandoned
+// KEYS record, queue, waiting, metadata    ARGV attempt, term or nothing, released or abandoned
 // Gives DONE [the mark that was left] | GONE | a fault
 extern const Script resign;
 
@@ -47,7 +47,7 @@ extern const Script look;
 // order
 extern const Script inspect;
 
-// KEYS record, queue, waiting    Gives DONE | GONE | a fault
+// KEYS record, queue, waiting, metadata    Gives DONE | GONE | a fault
 extern const Script end;
 
 // KEYS record, queue, waiting, metadata    ARGV trace or nothing
