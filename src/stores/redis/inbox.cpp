@@ -160,8 +160,8 @@ void Inbox::refused(const Sent& what, const RedisError& error) {
 // ---------------------------------------------------------------- doctor
 
 void Inbox::try_rights(const std::string& channel, std::function<void(Result<Refusals>)> done) {
-  if (trial_) end_trial(Error{ErrorCode::cancelled, "another check has begun", true, false});
-  trial_ = std::make_shared<Trial>(Trial{channel, std::move(done)});
+  if (trial_) return trial_->done.push_back(std::move(done));
+  trial_ = std::make_shared<Trial>(Trial{channel, {std::move(done)}});
   loop_.post_at(loop_.clock().now() + settings_->request_timeout,
                 [this, trial = std::weak_ptr(trial_), alive = std::weak_ptr(alive_)] {
                   if (alive.expired() || trial.expired() || trial.lock() != trial_) return;
@@ -178,11 +178,14 @@ void Inbox::send_trial() {
   send({std::string(pinging)}, true);
 }
 
-// Its owner may end the life of this.
-void Inbox::end_trial(Result<Refusals> with) {
+// Whoever is told may end the life of this.
+void Inbox::end_trial(const Result<Refusals>& with) {
   for (Sent& each : sent_) each.on_trial = false;
   const auto trial = std::exchange(trial_, nullptr);
-  trial->done(std::move(with));
+  const std::weak_ptr alive = alive_;
+  for (const auto& each : trial->done) {
+    if (!alive.expired()) each(with);
+  }
 }
 
 }  // namespace conclave::redis

@@ -44,7 +44,7 @@ class Inbox {
   };
   struct Trial {
     std::string channel{};
-    std::function<void(Result<Refusals>)> done{};
+    std::vector<std::function<void(Result<Refusals>)>> done{};
     Refusals refusals{};
   };
 
@@ -58,7 +58,7 @@ class Inbox {
   void refused(const Sent& what, const RedisError& error);
   void ping();
   void send_trial();
-  void end_trial(Result<Refusals> with);
+  void end_trial(const Result<Refusals>& with);
 
   net::AsioLoop& loop_;
   const std::shared_ptr<const Settings> settings_;
