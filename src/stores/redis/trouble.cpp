@@ -44,6 +44,19 @@ bool has_code(std::string_view message, std::string_view code) {
          (message.size() == code.size() || message[code.size()] == ' ');
 }
 
+Trouble of_wrong_type(std::string_view message, const std::string& where, const std::string& what) {
+  const bool named = message.starts_with(in_the_way);
+  // Metadata are read when all is written; the scripts read everything else before.
+  const bool may_be_done = named && message.ends_with("}:metadata");
+  const std::string key = named ? "the key " + shown(message.substr(in_the_way.size())) : what;
+  return {{ErrorCode::corrupt,
+           key + " at " + where +
+               " holds something that is no election: rename or delete it, or use another prefix",
+           false, may_be_done},
+          !may_be_done,
+          false};
+}
+
 }  // namespace
 
 Trouble trouble_of(const RedisError& error, const std::string& where, const std::string& what) {
@@ -87,19 +100,7 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
             false,
             false};
   }
-  if (message.find("WRONGTYPE") != std::string::npos) {
-    const bool named = message.starts_with(in_the_way);
-    // Metadata are read when all is written; the scripts read everything else before.
-    const bool may_be_done = named && message.ends_with("}:metadata");
-    return {
-        {ErrorCode::corrupt,
-         (named ? "the key " + shown(std::string_view(message).substr(in_the_way.size())) : what) +
-             " at " + where +
-             " holds something that is no election: rename or delete it, or use another prefix",
-         false, may_be_done},
-        !may_be_done,
-        false};
-  }
+  if (message.find("WRONGTYPE") != std::string::npos) return of_wrong_type(message, where, what);
   if (has_code(message, "DENIED")) {
     return {{ErrorCode::denied,
              where + " is in protected mode, and serves its own machine only: give it a password",
