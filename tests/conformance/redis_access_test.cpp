@@ -70,11 +70,19 @@ TEST(RedisAccess, AWrongPasswordIsToldAndNotTriedInATightLoop) {
   const Error error = anna.error(ErrorCode::denied);
   EXPECT_FALSE(error.retryable);
   expect_sentence(error, "password");
-  // Pauses grow to 50 ms at least, for each of two connections.
+  // For one lease, pauses grow to 50 ms at least, for each of two connections: 36 attempts at most.
+  // Then to 400 ms.
   const auto before = gate.counters().accepted;
   const auto began = std::chrono::steady_clock::now();
-  ASSERT_TRUE(gate.wait_until([&](const auto& now) { return now.accepted >= before + 20; }));
-  EXPECT_GT(std::chrono::steady_clock::now() - began, 250ms);
+  ASSERT_TRUE(gate.wait_until([&](const auto& now) { return now.accepted >= before + 50; }));
+  EXPECT_GT(std::chrono::steady_clock::now() - began, 2500ms);
+  // Meanwhile it is always told why.
+  while (anna->events().wait_for(0ms)) continue;
+  for (int i = 0; i < 3; ++i) {
+    const auto told = anna.next(EventKind::error);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->error->code, ErrorCode::denied) << told->error->message;
+  }
   // Corrected, it is taken without a restart.
   std::ofstream(folder.file("new")) << "right\n";
   fs::rename(folder.file("new"), folder.file("password"));
@@ -170,6 +178,61 @@ TEST(RedisAccess, WithoutMessagesCandidatesLook) {
   expect_hand_over(as_anna(server));
 }
 
+// Told once, and nothing is lost by it.
+void expect_renewals_without_errors(Person& leader) {
+  for (int extended = 0; extended < 4;) {
+    const auto event = leader->events().wait_for(person_hang_guard);
+    ASSERT_TRUE(event);
+    EXPECT_NE(event->kind, EventKind::lost);
+    EXPECT_FALSE(event->error && event->error->code == ErrorCode::denied) << event->error->message;
+    if (event->kind == EventKind::extended) ++extended;
+  }
+}
+
+TEST(RedisAccess, WhoMayNotListenIsToldOnceAndListensWhenItIsGranted) {
+  const struct {
+    std::string without;
+    std::string missing;
+  } table[] = {{" -subscribe", "+subscribe"}, {" resetchannels &other:*", "&conclave:*"}};
+  for (const auto& each : table) {
+    SCOPED_TRACE(each.missing);
+    const auto server = server_with(least_rights + each.without);
+    fault::TcpGate gate(server.port());
+    RedisOptions options = as_anna(server);
+    options.port = gate.port();
+    Person anna(options);
+    const Error error = anna.error(ErrorCode::denied);
+    EXPECT_FALSE(error.retryable);
+    expect_sentence(error, each.missing + " is missing");
+    expect_sentence(error, "ACL SETUSER anna +subscribe +unsubscribe +ping &conclave:*");
+    ASSERT_TRUE(anna.is_elected());
+    expect_renewals_without_errors(anna);
+    const auto connections = gate.counters().accepted;
+    server.command({"ACL", "SETUSER", "anna", each.missing});
+    const auto limit = std::chrono::steady_clock::now() + person_hang_guard;
+    while (server.lines({"PUBSUB", "CHANNELS", "conclave:inbox:*"}).empty()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), limit);
+      std::this_thread::sleep_for(5ms);
+    }
+    EXPECT_EQ(gate.counters().accepted, connections) << "it needs no other connection";
+    EXPECT_TRUE(anna->is_leader());
+  }
+}
+
+TEST(RedisAccess, ALeaderGoesOnWhenTheRightToListenIsTaken) {
+  const auto server = server_with(least_rights);
+  Person anna(as_anna(server));
+  ASSERT_TRUE(anna.is_elected());
+  server.command({"ACL", "SETUSER", "anna", "-subscribe"});
+  server.command({"CLIENT", "KILL", "TYPE", "pubsub"});
+  expect_renewals_without_errors(anna);
+  Person bob(as_anna(server), "bob");
+  expect_sentence(bob.error(ErrorCode::denied), "+subscribe is missing");
+  ASSERT_TRUE(bob.next(EventKind::follower));
+  EXPECT_TRUE(anna->stop());
+  EXPECT_TRUE(bob.is_elected());
+}
+
 TEST(RedisAccess, WithoutRightsOnTheKeysItIsToldUntilTheyAreGranted) {
   const auto server = server_with(least_rights + " resetkeys ~other:*");
   server.command({"SET", "conclave:{election}", "somebody else's"});
@@ -198,10 +261,46 @@ TEST(RedisAccess, AKeyOfAnotherTypeIsToldAndLeftAlone) {
     const Error error = anna.error(ErrorCode::corrupt);
     EXPECT_FALSE(error.retryable);
     expect_sentence(error, "another prefix");
+    expect_sentence(error, "the key " + other[1] + " at");
     EXPECT_EQ(server.command({"DUMP", other[1]}).text, before);
     server.command({"DEL", other[1]});
     EXPECT_TRUE(anna.is_elected());
   }
+}
+
+// They are read last: the bid stands already.
+TEST(RedisAccess, MetadataOfAnotherTypeLeaveABidInDoubt) {
+  const RedisServer server;
+  Person anna(options_of(server));
+  ASSERT_TRUE(anna.is_elected());
+  server.command({"LPUSH", "conclave:{election}:metadata", "x"});
+  server.command({"HSET", "conclave:{election}", "metadata", "1"});
+  Person bob(options_of(server), "bob");
+  const Error error = bob.error(ErrorCode::corrupt);
+  expect_sentence(error, "the key conclave:{election}:metadata at");
+  EXPECT_TRUE(error.in_doubt);
+  EXPECT_EQ(server.command({"ZCARD", "conclave:{election}:queue"}).number, 1);
+  server.command({"DEL", "conclave:{election}:metadata"});
+  EXPECT_TRUE(bob.next(EventKind::follower));
+}
+
+TEST(RedisAccess, WhatIsWaitedForIsToldWithTheSettingThatLimitsIt) {
+  RedisServer server;
+  const auto store = make_redis_store(options_of(server));
+  ASSERT_TRUE(inspect(*store, "election", 60s));
+  server.pause();
+  const auto error_of = [](Store& of) { return inspect(of, "election", 60s).error(); };
+  expect_sentence(error_of(*store),
+                  "did not answer within 100 ms (request_timeout): a reply did not come");
+  expect_sentence(error_of(*make_redis_store(options_of(server))),
+                  "did not answer within 100 ms (request_timeout): an answer to the greeting did "
+                  "not come, perhaps since it wants TLS (rediss:)");
+  RedisOptions with_tls = options_of(server);
+  with_tls.tls = RedisTls{.skip_verify = true};
+  expect_sentence(error_of(*make_redis_store(with_tls)),
+                  "did not answer within 100 ms (request_timeout): an answer to the TLS handshake "
+                  "did not come, perhaps since it speaks no TLS there (redis: goes without)");
+  server.resume();
 }
 
 TEST(RedisAccess, ADatabaseIsUsedAndOneThatIsNotThereIsTold) {

@@ -55,7 +55,7 @@ TEST(RedisClientStore, HandsOverToTheOtherKindAndBack) {
   const auto by_client = given(server);
   EXPECT_FALSE(by_client->traits().pushes);
   Person anna(by_client, "anna");
-  ASSERT_TRUE(anna.is_elected());
+  ASSERT_TRUE(anna.next(EventKind::elected));
   Person bob(options_of(server), "bob");
   ASSERT_TRUE(bob.next(EventKind::follower));
   anna->resign();

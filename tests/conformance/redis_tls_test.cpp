@@ -115,14 +115,14 @@ TEST(RedisTls, APlainClientOfATlsServerIsToldToUseTls) {
   Person anna(options_of(server));
   const Error error = anna.error("TLS");
   EXPECT_TRUE(error.retryable);
-  expect_sentence(error, "TLS");
+  expect_sentence(error, "perhaps it wants TLS (rediss:)");
 }
 
 TEST(RedisTls, ATlsClientOfAPlainServerIsTold) {
   const Certificates made;
   const RedisServer server;
   Person anna(over_tls(server, made));
-  expect_sentence(anna.error("TLS"), "TLS");
+  expect_sentence(anna.error("TLS"), "(redis: goes without)");
 }
 
 }  // namespace

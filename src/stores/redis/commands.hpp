@@ -41,7 +41,8 @@ class Commands {
   // It is not the server that was greeted any more: greet it anew.
   virtual void greet_again(const Error& why) = 0;
 
-  // Like send(), a script by its digest, and in full when the server does not know it.
+  // Like send(), a script by its digest, and in full when the server does not know it. A WRONGTYPE
+  // comes as wrong_type() of the key that holds something else.
   void run(const Script& script, const Command& keys, const Command& arguments, const Done& done);
 
  private:
@@ -50,6 +51,7 @@ class Commands {
     std::string digest;
   };
   const Prepared& prepared(const Script& script);
+  void name_key(Command command, std::size_t count, const Done& done);
 
   std::map<std::pair<const Script*, bool>, Prepared> prepared_;
 };

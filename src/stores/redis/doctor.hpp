@@ -9,6 +9,8 @@ namespace conclave::redis {
 struct Patient {
   StoreSettings settings{};
   std::string probe{};  // a key that no election has
+  // What was refused to the connection that listens, or why there is none.
+  Result<std::vector<std::string>> listening{std::vector<std::string>{}};
 };
 
 // The commands must live until `done` is called.

@@ -5,6 +5,7 @@
 
 #include "stores/redis/keys.hpp"
 #include "stores/redis/replies.hpp"
+#include "stores/redis/rights.hpp"
 #include "stores/redis/trouble.hpp"
 
 namespace conclave::redis {
@@ -17,6 +18,11 @@ constexpr Duration first_pause = 20ms;
 // A leader has to be back well within its lease.
 Duration longest_pause(const Settings& settings) {
   return std::clamp<Duration>(settings.lease / 8, first_pause, 1s);
+}
+
+// A password that was corrected is noticed that soon.
+Duration calm_pause(const Settings& settings) {
+  return std::clamp<Duration>(settings.lease, first_pause, 10s);
 }
 
 Command hello(const RedisCredentials& credentials) {
@@ -54,6 +60,7 @@ void Line::after(Duration wait, void (Line::*act)()) {
 void Line::connect() {
   state_ = State::connecting;
   step_ += 1;
+  rests_for_.reset();
   greetings_.clear();
   wire_ = std::make_shared<Wire>(
       loop_, settings_->endpoint,
@@ -64,20 +71,33 @@ void Line::connect() {
 }
 
 void Line::gave_up_waiting() {
-  Error why = silent(*settings_);
-  if (state_ == State::connecting) {
-    why.message += ": it waits for " + std::string(wire_->stream.waits_for());
+  const bool connects = state_ == State::connecting;
+  Error why = timed_out(settings_->where, settings_->request_timeout,
+                        connects ? wire_->stream.waits_for() : "an answer to the greeting",
+                        "request_timeout");
+  // What speaks no TLS may wait for the end of a line, and what speaks nothing else for a
+  // handshake.
+  if (connects && wire_->stream.waits_for().find("TLS") != std::string_view::npos) {
+    why.message += ", perhaps since it speaks no TLS there (redis: goes without)";
+  } else if (may_want_tls()) {
+    why.message += ", perhaps since it wants TLS (rediss:)";
+  }
+  fail(why);
+}
+
+void Line::wire_failed(Error why) {
+  if (may_want_tls()) {
+    why.message += ", before it answered anything: perhaps it wants TLS (rediss:)";
+  } else if (settings_->endpoint.tls && why.message.find("speak TLS") != std::string::npos) {
+    why.message += " (redis: goes without)";
   }
   fail(why);
 }
 
 // A server that wants TLS ends a connection that has none, without a word.
-void Line::wire_failed(Error why) {
-  const bool is_plain = !settings_->endpoint.tls && settings_->endpoint.unix_path.empty();
-  if (is_plain && state_ == State::greeting && greetings_.empty()) {
-    why.message += ", before it answered anything: perhaps it wants TLS (rediss:)";
-  }
-  fail(why);
+bool Line::may_want_tls() const {
+  return !settings_->endpoint.tls && settings_->endpoint.unix_path.empty() &&
+         state_ == State::greeting && greetings_.empty();
 }
 
 // Everything that has to be asked first, at one go.
@@ -138,7 +158,13 @@ void Line::answered_greeting() {
   if (settings_->database != 0) {
     if (const auto* error = std::get_if<RedisError>(&greetings_[1].value)) {
       if (error->message.find("index") == std::string::npos) {  // "DB index is out of range"
-        return fail(trouble_of(*error, settings_->where, "SELECT").error);
+        Error why = trouble_of(*error, settings_->where, "SELECT").error;
+        if (why.code == ErrorCode::denied) {
+          why.message = settings_->where +
+                        " forbids this user SELECT, which another database than " +
+                        "0 needs: " + grant(user_of(*settings_), "+select");
+        }
+        return fail(why);
       }
       return fail(invalid_argument("database: " + settings_->where + " has no database " +
                                    std::to_string(settings_->database)));
@@ -162,6 +188,7 @@ void Line::is_noted(const RedisReply& reply) {
 void Line::become_ready() {
   state_ = State::ready;
   step_ += 1;
+  troubled_since_.reset();
   ready_since_ = loop_.clock().now();
   greeting_.at = ready_since_;  // not when it was asked: it is older by now, never younger
   greetings_.clear();
@@ -174,6 +201,10 @@ void Line::fail(const Error& why) {
   const bool lasted =
       state_ == State::ready && loop_.clock().now() - ready_since_ > longest_pause(*settings_);
   failures_ = lasted ? 0 : failures_ + 1;
+  if (!troubled_since_) troubled_since_ = loop_.clock().now();
+  const bool rests =
+      needs_a_person(why) && loop_.clock().now() - *troubled_since_ >= settings_->lease;
+  if (rests) rests_for_ = why;
   wire_.reset();
   state_ = State::pausing;
   step_ += 1;
@@ -181,9 +212,17 @@ void Line::fail(const Error& why) {
   handlers_.broken(why);
 }
 
+// A replica, too, is what somebody has connected us to; it may be promoted.
+bool Line::needs_a_person(const Error& why) const {
+  const bool is_unsuitable = state_ == State::greeting && greetings_.size() == 1 &&
+                             elements_in(greetings_[0]) != nullptr &&
+                             !greeted(greetings_[0], settings_->where);
+  return !why.retryable || is_unsuitable;
+}
+
 Duration Line::pause() {
   if (failures_ == 0) return Duration::zero();
-  const Duration longest = longest_pause(*settings_);
+  const Duration longest = rests_for_ ? calm_pause(*settings_) : longest_pause(*settings_);
   const Duration grown = std::min(first_pause * (1U << std::min(failures_ - 1, 10U)), longest);
   return grown / 2 +
          Duration{std::uniform_int_distribution<std::int64_t>(0, grown.count() / 2)(random_)};

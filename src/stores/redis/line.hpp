@@ -1,5 +1,7 @@
 // One connection, kept up: it connects, greets the server, and connects again when it breaks, at
-// once the first time and after growing, jittered pauses then.
+// once the first time and after growing, jittered pauses then: an eighth of a lease at most. What
+// only a person can mend, such as a wrong password, is tried so for one lease; then it is left
+// alone for up to a lease, or ten seconds where that is less.
 #pragma once
 
 #include <deque>
@@ -32,6 +34,8 @@ class Line {
 
   void open();  // unless it was before
   [[nodiscard]] bool is_ready() const noexcept { return state_ == State::ready; }
+  // Why it is left alone for a while; nothing when it is not.
+  [[nodiscard]] const std::optional<Error>& rests_for() const noexcept { return rests_for_; }
   void send(const Command& command) { wire_->stream.write(encode(command)); }
 
   // This connection is of no use: the next one.
@@ -51,6 +55,7 @@ class Line {
   void connect();
   void gave_up_waiting();
   void wire_failed(Error why);
+  [[nodiscard]] bool may_want_tls() const;
   void greet();
   void heard(std::string_view bytes);
   void took(RedisReply reply);
@@ -58,6 +63,7 @@ class Line {
   void is_noted(const RedisReply& reply);
   void become_ready();
   void after(Duration wait, void (Line::*act)());
+  [[nodiscard]] bool needs_a_person(const Error& why) const;
   [[nodiscard]] Duration pause();
 
   net::AsioLoop& loop_;
@@ -71,6 +77,8 @@ class Line {
   Greeting greeting_;
   Instant ready_since_{};
   unsigned failures_ = 0;  // in a row
+  std::optional<Instant> troubled_since_;
+  std::optional<Error> rests_for_;
   std::minstd_rand random_{std::random_device{}()};
   std::uint64_t step_ = 0;  // of the state; a timer of an earlier one does nothing
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

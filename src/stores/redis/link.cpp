@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "stores/redis/trouble.hpp"
+
 namespace conclave::redis {
 
 Link::Link(net::AsioLoop& loop, std::shared_ptr<const Settings> settings)
@@ -14,6 +16,12 @@ Link::Link(net::AsioLoop& loop, std::shared_ptr<const Settings> settings)
 
 void Link::prepare(Ready ready) {
   if (line_.is_ready()) return ready(std::nullopt);
+  if (line_.rests_for()) {
+    return loop_.post(
+        [why = line_.rests_for(), ready = std::move(ready), alive = std::weak_ptr(alive_)] {
+          if (!alive.expired()) ready(why);
+        });
+  }
   waiting_.push_back(std::move(ready));
   line_.open();
 }
@@ -28,15 +36,15 @@ void Link::send(Command command, Done done) {
 void Link::watch() {
   if (watching_ || pending_.empty()) return;
   watching_ = true;
-  loop_.post_at(pending_.front().sent + settings_->request_timeout,
-                [this, alive = std::weak_ptr(alive_)] {
-                  if (alive.expired()) return;
-                  watching_ = false;
-                  if (pending_.empty()) return;
-                  const Instant limit = pending_.front().sent + settings_->request_timeout;
-                  if (loop_.clock().now() < limit) return watch();
-                  line_.fail(silent(*settings_));
-                });
+  loop_.post_at(
+      pending_.front().sent + settings_->request_timeout, [this, alive = std::weak_ptr(alive_)] {
+        if (alive.expired()) return;
+        watching_ = false;
+        if (pending_.empty()) return;
+        const Instant limit = pending_.front().sent + settings_->request_timeout;
+        if (loop_.clock().now() < limit) return watch();
+        line_.fail(timed_out(where(), settings_->request_timeout, "a reply", "request_timeout"));
+      });
 }
 
 void Link::ready(const Greeting& greeting) {

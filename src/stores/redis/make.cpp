@@ -3,18 +3,18 @@
 
 #include <conclave/timing.hpp>
 
+#include "net/loopback.hpp"
 #include "stores/redis/given.hpp"
 #include "stores/redis/keys.hpp"
 #include "stores/redis/link.hpp"
 #include "stores/redis/redis_store.hpp"
+#include "stores/redis/rights.hpp"
 
 namespace conclave {
 namespace {
 
-bool is_near(const net::Endpoint& endpoint) {
-  const std::string& host = endpoint.host;
-  return !endpoint.unix_path.empty() || host == "localhost" || host == "::1" ||
-         host.starts_with("127.");
+bool has_password(const redis::Settings& settings) {
+  return !settings.password.empty() || !settings.password_file.empty() || settings.credentials;
 }
 
 }  // namespace
@@ -29,7 +29,12 @@ std::shared_ptr<Store> make_redis_store(
       .prefix = settings->prefix,
       .lease = settings->lease,
       .request_timeout = settings->request_timeout,
-      .tls_or_near = settings->endpoint.tls.has_value() || is_near(settings->endpoint)};
+      .user = redis::user_of(*settings),
+      .is_default_database = settings->database == 0,
+      .is_near = net::is_loopback(settings->endpoint),
+      .has_tls = settings->endpoint.tls.has_value(),
+      .verifies = !settings->endpoint.tls || !settings->endpoint.tls->skip_verify,
+      .has_password = has_password(*settings)};
   return keep_with_loop(loop,
                         std::make_shared<redis::RedisStore>(
                             loop, store, std::make_unique<redis::Link>(*loop, settings), settings));

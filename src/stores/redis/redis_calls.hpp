@@ -19,7 +19,8 @@ RedisStore::CallPtr<Answered> RedisStore::begin(std::function<void(Answered)> do
   call->operation = ++last_operation_;
   call->done = std::move(done);
   calls_.emplace(call->operation, [this, call] {
-    loop_->post(while_alive([this, call] { answer(call, Answered{Unknown{given_up()}}); }));
+    loop_->post(while_alive(
+        [this, call] { answer(call, Answered{Unknown{given_up(commands_->where())}}); }));
   });
   return call;
 }

@@ -45,6 +45,8 @@ void RedisStore::is_hearing(const std::string& channel) {
   }
   if (channel != inbox_id_) return;
   hearing_ = Hearing::yes;
+  refusal_.reset();
+  told_of_refusal_.clear();
   const std::weak_ptr alive = alive_;
   for (const Task& each : std::exchange(until_sure_, {})) {
     if (alive.expired()) return;
@@ -70,6 +72,12 @@ void RedisStore::is_deaf() {
     if (alive.expired()) return;
     each();
   }
+}
+
+void RedisStore::is_refused(const Error& why) {
+  if (refusal_ != why) told_of_refusal_.clear();
+  refusal_ = why;
+  is_deaf();
 }
 
 void RedisStore::heard(const std::string& channel, const std::string& letter) {

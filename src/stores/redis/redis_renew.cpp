@@ -38,8 +38,9 @@ Operation RedisStore::renew(std::vector<Renewal> due,
     }
   };
   if (renewing->open == 0) return renewing->operation;
-  calls_.emplace(renewing->operation,
-                 [this, all] { loop_->post(while_alive([all] { all(given_up()); })); });
+  calls_.emplace(renewing->operation, [this, all] {
+    loop_->post(while_alive([this, all] { all(given_up(commands_->where())); }));
+  });
   commands_->prepare(while_alive([this, renewing, all](const std::optional<Error>& failed) {
     if (failed) return all(*failed);
     if (renewing->open == 0) return;

@@ -79,7 +79,8 @@ RedisStore::RedisStore(std::shared_ptr<net::AsioLoop> loop, StoreSettings settin
                       .listening = [this](const std::string& channel) { is_hearing(channel); },
                       .heard = [this](const std::string& channel,
                                       const std::string& letter) { heard(channel, letter); },
-                      .deaf = [this](const Error&) { is_deaf(); }});
+                      .deaf = [this](const Error&) { is_deaf(); },
+                      .refused = [this](const Error& why) { is_refused(why); }});
 }
 
 RedisStore::~RedisStore() = default;
@@ -129,6 +130,11 @@ Operation RedisStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done
 
 void RedisStore::bid(const Bid& bid, const CallPtr<CampaignAnswer>& call) {
   if (!call->done) return;
+  // There is no other way to tell a candidate. It repeats its bid at once, and nothing was lost.
+  if (refusal_ && told_of_refusal_.emplace(bid.election, bid.candidate).second) {
+    return loop_->post(
+        while_alive([this, call, why = *refusal_] { answer(call, CampaignAnswer{Unknown{why}}); }));
+  }
   commands_->prepare(while_alive([this, bid, call](const std::optional<Error>& failed) {
     if (failed) return answer(call, CampaignAnswer{Unknown{*failed}});
     if (!call->done) return;
@@ -274,17 +280,22 @@ Operation RedisStore::remove(std::string election, Remains remains,
 
 Operation RedisStore::check(std::function<void(CheckAnswer)> done) {
   const auto call = begin<CheckAnswer>(std::move(done));
-  if (inbox_) inbox_->open();
-  const Operation operation = call->operation;
-  commands_->prepare(while_alive([this, call](const std::optional<Error>& failed) {
-    if (failed) return answer(call, CheckAnswer{Unknown{*failed}});
-    examine(*commands_, {settings_, settings_.prefix + "doctor"},
-            while_alive([this, call](Result<std::vector<Finding>> found) {
-              if (!found) return answer(call, CheckAnswer{Unknown{found.error()}});
-              answer(call, CheckAnswer{*std::move(found)});
-            }));
-  }));
-  return operation;
+  const auto go_on = [this, call](const Result<Inbox::Refusals>& listening) {
+    commands_->prepare(while_alive([this, call, listening](const std::optional<Error>& failed) {
+      if (failed) return answer(call, CheckAnswer{Unknown{*failed}});
+      examine(*commands_, {settings_, settings_.prefix + "doctor", listening},
+              while_alive([this, call](Result<std::vector<Finding>> found) {
+                if (!found) return answer(call, CheckAnswer{Unknown{found.error()}});
+                answer(call, CheckAnswer{*std::move(found)});
+              }));
+    }));
+  };
+  if (inbox_) {
+    inbox_->try_rights(settings_.prefix + "doctor", while_alive(go_on));
+  } else {
+    go_on(Inbox::Refusals{});
+  }
+  return call->operation;
 }
 
 }  // namespace conclave::redis

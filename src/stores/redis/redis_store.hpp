@@ -17,7 +17,13 @@ struct StoreSettings {
   std::string prefix{};
   Duration lease{};
   Duration request_timeout{};
-  bool tls_or_near = true;  // nobody in between can read along
+  std::string user = "<user>";  // for the line that grants something
+  bool is_default_database = true;
+  // Of the way to the server. Of a client that was given nothing is known.
+  bool is_near = true;  // it does not leave this machine
+  bool has_tls = false;
+  bool verifies = true;
+  bool has_password = true;
 };
 
 class RedisStore final : public Store {
@@ -101,6 +107,7 @@ class RedisStore final : public Store {
   void heard(const std::string& channel, const std::string& letter);
   void is_hearing(const std::string& channel);
   void is_deaf();
+  void is_refused(const Error& why);
   [[nodiscard]] std::vector<std::string> wanted_channels() const;
   void look_soon(const std::string& record);
   void look_later(const std::vector<std::string>& records);
@@ -122,6 +129,8 @@ class RedisStore final : public Store {
   Hearing hearing_ = Hearing::unsure;
   bool stood_deaf_ = false;  // some bid stands without an inbox
   std::vector<Task> until_sure_;
+  std::optional<Error> refusal_;                                   // to listen
+  std::set<std::pair<std::string, std::string>> told_of_refusal_;  // election and candidate
   Spots spots_{settings_.prefix};
   std::map<std::string, Vanished> vanished_;  // records that a leader should write anew
   std::set<std::string> to_look_;

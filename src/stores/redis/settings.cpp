@@ -157,13 +157,4 @@ Result<RedisCredentials> credentials_of(const Settings& settings) {
   return RedisCredentials{settings.user, *std::move(text)};
 }
 
-Error silent(const Settings& settings) {
-  return {ErrorCode::timed_out,
-          settings.where + " did not answer within " +
-              std::to_string(
-                  std::chrono::ceil<std::chrono::milliseconds>(settings.request_timeout).count()) +
-              " ms",
-          true, false};
-}
-
 }  // namespace conclave::redis

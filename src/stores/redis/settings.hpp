@@ -25,7 +25,4 @@ struct Settings {
 // As they are now: a file or a function may have others than the last time.
 [[nodiscard]] Result<RedisCredentials> credentials_of(const Settings& settings);
 
-// It did not answer in time.
-[[nodiscard]] Error silent(const Settings& settings);
-
 }  // namespace conclave::redis

@@ -29,6 +29,8 @@ constexpr std::array passing{
     Passing{"NOREPLICAS", "has fewer replicas than it wants for a write"},
 };
 
+constexpr std::string_view in_the_way = "WRONGTYPE the key ";
+
 // What a stranger sent, for a message.
 std::string shown(std::string_view text) {
   std::string clean(text.substr(0, 200));
@@ -40,6 +42,19 @@ std::string shown(std::string_view text) {
 bool has_code(std::string_view message, std::string_view code) {
   return message.starts_with(code) &&
          (message.size() == code.size() || message[code.size()] == ' ');
+}
+
+Trouble of_wrong_type(std::string_view message, const std::string& where, const std::string& what) {
+  const bool named = message.starts_with(in_the_way);
+  // Metadata are read when all is written; the scripts read everything else before.
+  const bool may_be_done = named && message.ends_with("}:metadata");
+  const std::string key = named ? "the key " + shown(message.substr(in_the_way.size())) : what;
+  return {{ErrorCode::corrupt,
+           key + " at " + where +
+               " holds something that is no election: rename or delete it, or use another prefix",
+           false, may_be_done},
+          !may_be_done,
+          false};
 }
 
 }  // namespace
@@ -69,7 +84,7 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
     return {{ErrorCode::denied,
              where + " forbids this user what an election needs (" +
                  shown(std::string_view(message).substr(std::min<std::size_t>(7, message.size()))) +
-                 "): grant it, see docs/stores/redis.md",
+                 "): grant it, conclave doctor says how",
              false, false},
             true,
             false};
@@ -80,19 +95,12 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
     return {{ErrorCode::denied,
              where + " forbids this user what an election needs (" +
                  shown(message.substr(0, message.find(" script: "))) +
-                 "): grant it, see docs/stores/redis.md",
+                 "): grant it, conclave doctor says what and how",
              false, true},
             false,
             false};
   }
-  if (message.find("WRONGTYPE") != std::string::npos) {
-    return {{ErrorCode::corrupt,
-             what + " at " + where +
-                 " holds something that is no election: rename or delete it, or use another prefix",
-             false, false},
-            true,
-            false};
-  }
+  if (message.find("WRONGTYPE") != std::string::npos) return of_wrong_type(message, where, what);
   if (has_code(message, "DENIED")) {
     return {{ErrorCode::denied,
              where + " is in protected mode, and serves its own machine only: give it a password",
@@ -106,9 +114,23 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
             false,
             true};
   }
-  return {{ErrorCode::unsupported, where + " refused the request: " + shown(message), true, false},
-          false,
-          false};
+  // A script that stumbles over what it read may have come far.
+  const bool in_script = message.find("@user_script") != std::string::npos;
+  return {
+      {ErrorCode::unsupported, where + " refused the request: " + shown(message), true, in_script},
+      false,
+      false};
+}
+
+RedisError wrong_type(const std::string& key) { return {std::string(in_the_way) + key}; }
+
+Error timed_out(const std::string& where, Duration limit, std::string_view awaited,
+                std::string_view setting) {
+  return {ErrorCode::timed_out,
+          where + " did not answer within " +
+              std::to_string(std::chrono::ceil<std::chrono::milliseconds>(limit).count()) +
+              " ms (" + std::string(setting) + "): " + std::string(awaited) + " did not come",
+          true, false};
 }
 
 Error nonsense_reply(const std::string& where, std::string_view to) {
@@ -119,9 +141,11 @@ Error nonsense_reply(const std::string& where, std::string_view to) {
           true, true};
 }
 
-Error given_up() {
-  return {ErrorCode::cancelled, "the server did not answer before the call was given up", true,
-          true};
+Error given_up(const std::string& where) {
+  return {
+      ErrorCode::cancelled,
+      where + " did not answer before its caller gave up (request_timeout): a reply did not come",
+      true, true};
 }
 
 }  // namespace conclave::redis

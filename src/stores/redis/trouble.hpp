@@ -6,6 +6,7 @@
 
 #include <conclave/error.hpp>
 #include <conclave/redis.hpp>
+#include <conclave/time.hpp>
 
 namespace conclave::redis {
 
@@ -19,7 +20,14 @@ struct Trouble {
 [[nodiscard]] Trouble trouble_of(const RedisError& error, const std::string& where,
                                  const std::string& what);
 
+// A WRONGTYPE of a script names no key. This one does; `what` above is not needed then.
+[[nodiscard]] RedisError wrong_type(const std::string& key);
+
+// No answer within `limit`. `awaited` is what would have come, `setting` what gives the limit.
+[[nodiscard]] Error timed_out(const std::string& where, Duration limit, std::string_view awaited,
+                              std::string_view setting);
+
 [[nodiscard]] Error nonsense_reply(const std::string& where, std::string_view to);
-[[nodiscard]] Error given_up();
+[[nodiscard]] Error given_up(const std::string& where);
 
 }  // namespace conclave::redis
