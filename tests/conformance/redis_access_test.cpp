@@ -268,22 +268,6 @@ TEST(RedisAccess, AKeyOfAnotherTypeIsToldAndLeftAlone) {
   }
 }
 
-// They are read last: the bid stands already.
-TEST(RedisAccess, MetadataOfAnotherTypeLeaveABidInDoubt) {
-  const RedisServer server;
-  Person anna(options_of(server));
-  ASSERT_TRUE(anna.is_elected());
-  server.command({"LPUSH", "conclave:{election}:metadata", "x"});
-  server.command({"HSET", "conclave:{election}", "metadata", "1"});
-  Person bob(options_of(server), "bob");
-  const Error error = bob.error(ErrorCode::corrupt);
-  expect_sentence(error, "the key conclave:{election}:metadata at");
-  EXPECT_TRUE(error.in_doubt);
-  EXPECT_EQ(server.command({"ZCARD", "conclave:{election}:queue"}).number, 1);
-  server.command({"DEL", "conclave:{election}:metadata"});
-  EXPECT_TRUE(bob.next(EventKind::follower));
-}
-
 TEST(RedisAccess, WhatIsWaitedForIsToldWithTheSettingThatLimitsIt) {
   RedisServer server;
   const auto store = make_redis_store(options_of(server));

@@ -46,14 +46,12 @@ bool has_code(std::string_view message, std::string_view code) {
 
 Trouble of_wrong_type(std::string_view message, const std::string& where, const std::string& what) {
   const bool named = message.starts_with(in_the_way);
-  // Metadata are read when all is written; the scripts read everything else before.
-  const bool may_be_done = named && message.ends_with("}:metadata");
   const std::string key = named ? "the key " + shown(message.substr(in_the_way.size())) : what;
   return {{ErrorCode::corrupt,
            key + " at " + where +
                " holds something that is no election: rename or delete it, or use another prefix",
-           false, may_be_done},
-          !may_be_done,
+           false, false},
+          true,  // the scripts read before they write, and metadata in a way that cannot fail
           false};
 }
 
