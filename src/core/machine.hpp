@@ -21,9 +21,10 @@
 
 namespace conclave::core {
 
-// The instants at which renewals are due: every `step` from `phase` on. All candidates of one store
-// object have the same, so that their renewals travel together; each object has another phase, so
-// that a fleet does not march in step. Without a step every candidate has its own instants.
+// The instants at which renewals are due: every `step` from `phase` on. Candidates of one store
+// object have the same, so that their renewals travel together, up to some hundreds; others have
+// another phase, so that a fleet does not march in step. Without a step every candidate has its own
+// instants.
 struct RenewalGrid {
   Duration step{};
   Duration phase{};

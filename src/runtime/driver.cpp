@@ -25,6 +25,10 @@ bool same(const Timing& a, const Timing& b) {
 // What many thousands need at once is not held in memory all at once.
 constexpr std::size_t largest_batch = 1024;
 
+// So many travel together at most, if they began together; the next ones at other instants, so that
+// neither we nor the store have ten thousand renewals in hand at once and then none.
+constexpr std::size_t largest_party = 300;
+
 // How long tasks wait before it is looked into why nobody takes them.
 constexpr Duration a_while = std::chrono::milliseconds{10};
 
@@ -48,13 +52,19 @@ std::shared_ptr<Driver> Driver::of(const std::shared_ptr<Store>& store) {
 Driver::Driver(std::shared_ptr<Store> store)
     : store_(std::move(store)),
       clock_(store_->clock()),
-      grid_(draw_grid(store_->lease())),
-      random_(std::make_shared<core::Random>(random_words())) {}
+      random_(std::make_shared<core::Random>(random_words())),
+      grid_(draw_grid(store_->lease())) {}
 
 Driver::~Driver() = default;
 
 std::shared_ptr<const core::Pace> Driver::share(Timing timing) {
   const std::scoped_lock lock(mutex_);
+  if (party_ == largest_party) {
+    grid_ = draw_grid(store_->lease());
+    pace_.reset();
+    party_ = 0;
+  }
+  party_ += 1;
   if (!pace_ || !same(pace_->timing, timing)) {
     pace_ = std::make_shared<const core::Pace>(core::Pace{std::move(timing), grid_});
   }

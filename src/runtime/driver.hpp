@@ -108,7 +108,6 @@ class Driver : public std::enable_shared_from_this<Driver> {
 
   const std::shared_ptr<Store> store_;
   const Clock& clock_;
-  const core::RenewalGrid grid_;
   const std::shared_ptr<core::Random> random_;  // used by the loop only
   net::ForkMark fork_;
   ValidityPages pages_;
@@ -119,6 +118,8 @@ class Driver : public std::enable_shared_from_this<Driver> {
   std::deque<std::shared_ptr<Engine>> beginners_;
   std::shared_ptr<Executor> pool_;
   std::shared_ptr<Executor> stopper_;
+  core::RenewalGrid grid_;
+  std::size_t party_ = 0;  // how many have the present grid
   std::shared_ptr<const core::Pace> pace_;
 
   std::vector<Engine*> heap_;

@@ -17,7 +17,7 @@ Operation RedisStore::observe(std::string election, std::string candidate, Sink 
   const Spot* const known = spots_.find(record);
   const bool first = known == nullptr || !known->is_heard();
   const bool listens = known != nullptr && known->listens;
-  spots_.listen(record, operation, std::move(candidate), std::move(sink));
+  spots_.listen(record, operation, candidate, std::move(sink));
   if (inbox_) {
     inbox_->open();
     if (first) inbox_->subscribe(news_channel(record));

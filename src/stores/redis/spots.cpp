@@ -35,12 +35,13 @@ void Spots::drop_if_idle(Map::iterator at) {
   if (at != spots_.end() && !at->second.is_heard() && !at->second.is_led()) spots_.erase(at);
 }
 
-void Spots::listen(std::string_view record, Operation operation, std::string candidate, Sink sink) {
+void Spots::listen(std::string_view record, Operation operation, std::string_view candidate,
+                   Sink sink) {
   const auto at = make(record);
   Operation* last = &at->second.first_ear;
   while (*last != 0) last = &ears_.at(*last).next;
   *last = operation;
-  ears_.try_emplace(operation, Ear{std::move(candidate), std::move(sink), &at->first});
+  ears_.try_emplace(operation, Ear{Hash{}(candidate), std::move(sink), &at->first});
 }
 
 std::optional<std::string> Spots::cancel(Operation operation) {
@@ -82,7 +83,7 @@ void Spots::tell_turn(const std::string& record, const std::string& candidate) {
   for (const Operation each : ears_on(record)) {
     if (alive.expired()) return;
     const auto ear = ears_.find(each);
-    if (ear == ears_.end() || ear->second.candidate != candidate) continue;
+    if (ear == ears_.end() || ear->second.candidate != Hash{}(candidate)) continue;
     const Sink sink = ear->second.sink;
     sink(YourTurn{});
   }

@@ -15,7 +15,8 @@ namespace conclave::redis {
 
 // Whoever listens, in the order in which they came.
 struct Ear {
-  std::string candidate;
+  std::size_t candidate =
+      0;  // a hash of its name: who is told in error that it is his turn asks in vain
   Sink sink;
   const std::pmr::string* spot = nullptr;  // its key
   Operation next = 0;                      // on the same spot
@@ -41,7 +42,7 @@ class Spots {
   Spot& at(std::string_view record);
   void drop_if_idle(std::string_view record);
 
-  void listen(std::string_view record, Operation operation, std::string candidate, Sink sink);
+  void listen(std::string_view record, Operation operation, std::string_view candidate, Sink sink);
   // The record whose observation that was, when nobody listens to it any more.
   std::optional<std::string> cancel(Operation operation);
 
