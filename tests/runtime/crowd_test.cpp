@@ -58,6 +58,27 @@ TEST(CrowdTest, WhatBeginsTogetherIsRenewedInOneCall) {
   world.settle();
 }
 
+// Else neither we nor the store would have anything to do, and then ten thousand things at once.
+TEST(CrowdTest, NoMoreThanSomeHundredsAreRenewedInOneCall) {
+  ManualWorld world;
+  const auto store = world.store();
+  std::vector<std::unique_ptr<Candidate>> all;
+  for (int i = 0; i < 900; ++i) {
+    all.push_back(
+        std::make_unique<Candidate>(store, std::to_string(i), Options{.executor = world.desk}));
+    all.back()->start();
+  }
+  world.settle();
+  for (const auto& each : all) ASSERT_TRUE(each->is_leader());
+  world.pass(10s);
+  const auto calls = store->count(Verb::renew);
+  EXPECT_GE(calls, 27U);
+  EXPECT_LE(calls, 36U);
+  EXPECT_EQ(renewals(all), calls * 300);
+  for (const auto& each : all) each->request_stop();
+  world.settle();
+}
+
 class BatchTest : public ::testing::Test {
  protected:
   void SetUp() override {
