@@ -1,0 +1,223 @@
+#include "stores/postgres/home.hpp"
+
+#include <random>
+#include <utility>
+
+#include "stores/postgres/texts.hpp"
+
+namespace conclave::postgres {
+namespace {
+
+constexpr std::int64_t oldest_version = 140000;  // that has idle_session_timeout
+
+constexpr std::string_view greeting = R"sql(
+select pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_version_num')::int,
+  (extract(epoch from clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
+  case when pg_is_in_recovery() then '' else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end,
+  to_regclass($1) is not null and to_regclass($2) is not null and to_regclass($3) is not null
+)sql";
+
+// Only on a session of our own: a pooler would hand the setting on to others.
+constexpr std::string_view end_when_idle = R"sql(
+select set_config('idle_session_timeout', $1, false), set_config('lock_timeout', $2, false),
+  pg_try_advisory_lock($3::bigint)
+)sql";
+
+// Since when it decides. Whoever makes the tables knows that nobody was elected before.
+constexpr std::string_view note = R"sql(
+with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
+made as (
+  insert into {server} (timeline, since) select $1, case when $2 = 'new' then 0 else clock.now end from clock
+  on conflict do nothing returning since)
+select clock.now - coalesce((select since from made), (select since from {server} where timeline = $1), clock.now) from clock
+)sql";
+
+std::int64_t random_life() {
+  std::random_device random;
+  return static_cast<std::int64_t>(((std::uint64_t{random()} << 32U) | random()) >> 1U) | 1;
+}
+
+std::string milliseconds(Duration length) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(length).count());
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from < text.size();) {
+    const auto to = std::min(text.find(';', from), text.size());
+    parts.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+Error refused(ErrorCode code, std::string sentence, bool retryable) {
+  return {code, std::move(sentence), retryable, false};
+}
+
+}  // namespace
+
+Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const Tables& tables,
+           Lost lost)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      tables_(tables),
+      lost_(std::move(lost)),
+      by_clock_(settings_->mode == PostgresMode::lease || settings_->strict),
+      by_lock_(settings_->mode == PostgresMode::advisory),
+      session_(loop, settings_,
+               {.setup = [this] { return setup(); },
+                .greeted = [this](const std::vector<Delivered>& answers,
+                                  PGconn*) { return greeted(answers); },
+                .lost =
+                    [this](const Error& why) {
+                      const std::weak_ptr alive = alive_;
+                      const bool was_settled = state_ == State::settled;
+                      is_settled(why);
+                      if (was_settled && !alive.expired()) lost_(why);
+                    }},
+               // A lock session that is closed too early frees the lock while its holder still
+               // believes in it: it is kept until no term on it can be valid.
+               by_lock_ ? settings_->lease : Duration::zero()) {}
+
+std::string Home::kind() const {
+  if (settings_->mode == PostgresMode::lease) return "lease";
+  return settings_->strict ? "strict" : "advisory";
+}
+
+Duration Home::age_at(Instant now) const noexcept { return age_ + (now - aged_at_); }
+
+std::vector<Statement> Home::setup() {
+  state_ = State::unsettled;
+  if (life_ != 0 && by_clock_) lives_before_.push_back(life_);
+  life_ = random_life();
+  std::vector<Statement> statements{
+      {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
+  if (by_lock_) {
+    statements.push_back({std::string(end_when_idle),
+                          {milliseconds(settings_->lease), milliseconds(settings_->request_timeout),
+                           std::to_string(life_)}});
+  }
+  return statements;
+}
+
+std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
+  const Rows& said = answers.front().rows;
+  const auto is = [](const Rows& rows, std::size_t column, std::string_view word) {
+    const std::string* const text = rows.text(0, column);
+    return text != nullptr && *text == word;
+  };
+  if (is(said, 0, "t")) {
+    return refused(ErrorCode::unavailable,
+                   where() + " is a standby, which only reads: give the primary, or several hosts",
+                   true);
+  }
+  if (is(said, 1, "on")) {
+    return refused(ErrorCode::denied,
+                   where() + " only reads (default_transaction_read_only): set it off for this role",
+                   false);
+  }
+  if (by_lock_ && session_.is_pooled()) {
+    return refused(ErrorCode::unsupported,
+                   where() + " is behind a pooler, where a lock is not ours alone: connect "
+                             "directly, or write mode=lease",
+                   false);
+  }
+  if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {
+    return refused(ErrorCode::unsupported,
+                   where() + " is older than PostgreSQL 14: write mode=lease", false);
+  }
+  if (by_lock_ && !is(answers.at(1).rows, 2, "t")) {
+    return refused(ErrorCode::unavailable, where() + " has somebody else with our random number",
+                   true);
+  }
+  // A restart frees the locks of holders that have not noticed.
+  age_ = by_clock_ ? Duration::max() / 4 : from_micros(said.number(0, 3).value_or(0));
+  aged_at_ = answers.front().sent;
+  timeline_ = said.text(0, 4) != nullptr ? *said.text(0, 4) : std::string{};
+  has_tables_ = is(said, 5, "t");
+  return std::nullopt;
+}
+
+// ---------------------------------------------------------------- settling
+
+void Home::prepare(Session::Ready ready) {
+  if (state_ == State::settled && session_.is_established()) return ready(std::nullopt);
+  waiting_.push_back(std::move(ready));
+  if (state_ == State::settling) return;
+  state_ = State::settling;
+  round_ += 1;
+  session_.prepare(
+      [this, round = round_, alive = std::weak_ptr(alive_)](const std::optional<Error>& failed) {
+        if (alive.expired() || round != round_) return;
+        failed ? is_settled(failed) : settle();
+      });
+}
+
+template <typename Act>
+auto Home::while_settling(Act act) {
+  return [this, act = std::move(act), round = round_,
+          alive = std::weak_ptr(alive_)](Result<Delivered> answer) mutable {
+    if (alive.expired() || round != round_ || state_ != State::settling) return;
+    if (!answer) return is_settled(answer.error());
+    act(*answer);
+  };
+}
+
+void Home::settle() {
+  state_ = State::settling;
+  if (has_tables_) return note_timeline();
+  if (settings_->create) return create_tables(0);
+  is_settled(refused(ErrorCode::invalid_state,
+                     where() + " has no tables for elections: have them made by the output of "
+                               "conclave sql, or leave create=false out",
+                     false));
+}
+
+void Home::create_tables(std::size_t next) {
+  const auto parts = parts_of(statement(postgres::create_tables, tables_));
+  if (next == parts.size()) {
+    return session_.send({statement(note, tables_), {timeline_, "new"}},
+                         while_settling([this](const Delivered&) {
+                           has_tables_ = true;
+                           note_timeline();
+                         }));
+  }
+  session_.send({parts[next], {}},
+                while_settling([this, next](const Delivered&) { create_tables(next + 1); }));
+}
+
+void Home::note_timeline() {
+  session_.send({statement(note, tables_), {timeline_, "known"}},
+                while_settling([this](const Delivered& answer) {
+                  const auto age = answer.rows.number(0, 0);
+                  if (age && from_micros(*age) < age_at(answer.sent)) {
+                    age_ = from_micros(*age);
+                    aged_at_ = answer.sent;
+                  }
+                  by_clock_ ? open_life() : is_settled(std::nullopt);
+                }));
+}
+
+void Home::open_life() {
+  Array before;
+  for (const std::int64_t each : lives_before_) before.add(each);
+  session_.send({statement(open_session, tables_),
+                 {std::to_string(life_), std::to_string(micros(settings_->lease)), before.text()}},
+                while_settling([this](const Delivered& answer) {
+                  lives_before_.clear();
+                  news = answer.rows.number(0, 0).value_or(0);
+                  is_settled(std::nullopt);
+                }));
+}
+
+void Home::is_settled(const std::optional<Error>& failed) {
+  state_ = failed ? State::unsettled : State::settled;
+  const std::weak_ptr alive = alive_;
+  for (const Session::Ready& each : std::exchange(waiting_, {})) {
+    if (alive.expired()) return;
+    each(failed);
+  }
+}
+
+}  // namespace conclave::postgres

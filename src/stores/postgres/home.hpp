@@ -1,0 +1,71 @@
+// The session on which terms are held: who we are to the server, and what it says of itself.
+//
+// After each connect the server is greeted, the tables are made where they are missing, and a new
+// life begins: a random number, which is the key of an advisory lock, the key of a session row, or
+// both. In mode advisory the terms of an old life are over with its session; by the clock they move
+// along to the new one.
+#pragma once
+
+#include "stores/postgres/session.hpp"
+#include "stores/postgres/statements.hpp"
+
+namespace conclave::postgres {
+
+class Home {
+ public:
+  using Lost = std::function<void(const Error&)>;
+
+  Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const Tables& tables,
+       Lost lost);
+  Home(const Home&) = delete;
+  Home& operator=(const Home&) = delete;
+
+  // Calls back when bids can be made, or with what keeps them from it.
+  void prepare(Session::Ready ready);
+  void send(Statement statement, Session::Done done) {
+    session_.send(std::move(statement), std::move(done));
+  }
+
+  [[nodiscard]] std::int64_t life() const noexcept { return life_; }
+  [[nodiscard]] std::string kind() const;  // as the rows have it
+  [[nodiscard]] bool is_judged_by_clock() const noexcept { return by_clock_; }
+  // For how long this server has decided.
+  [[nodiscard]] Duration age_at(Instant now) const noexcept;
+  [[nodiscard]] const std::string& where() const { return session_.where(); }
+
+  // What was last heard of the session row. Something else in a renewal makes it worthless.
+  std::int64_t news = 0;
+
+ private:
+  enum class State { unsettled, settling, settled };
+
+  [[nodiscard]] std::vector<Statement> setup();
+  [[nodiscard]] std::optional<Error> greeted(const std::vector<Delivered>& answers);
+  void settle();
+  void create_tables(std::size_t next);
+  void note_timeline();
+  void open_life();
+  void is_settled(const std::optional<Error>& failed);
+  template <typename Act>
+  auto while_settling(Act act);
+
+  net::AsioLoop& loop_;
+  const std::shared_ptr<const Settings> settings_;
+  const Tables& tables_;
+  const Lost lost_;
+  const bool by_clock_;
+  const bool by_lock_;
+  State state_ = State::unsettled;
+  std::uint64_t round_ = 0;  // of settling; answers of an older one come to nothing
+  std::vector<Session::Ready> waiting_;
+  std::int64_t life_ = 0;
+  std::vector<std::int64_t> lives_before_;  // as far as they may have a session row
+  bool has_tables_ = false;
+  std::string timeline_;
+  Duration age_{};
+  Instant aged_at_{};
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Session session_;
+};
+
+}  // namespace conclave::postgres

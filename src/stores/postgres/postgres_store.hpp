@@ -1,0 +1,95 @@
+// The verbs in a PostgreSQL database. Everything happens on the loop.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "net/calls.hpp"
+#include "stores/postgres/ears.hpp"
+#include "stores/postgres/home.hpp"
+#include "stores/postgres/waiter.hpp"
+
+namespace conclave::postgres {
+
+class PostgresStore final : public Store {
+ public:
+  PostgresStore(std::shared_ptr<net::AsioLoop> loop, std::shared_ptr<const Settings> settings);
+  ~PostgresStore() override;
+  PostgresStore(const PostgresStore&) = delete;
+  PostgresStore& operator=(const PostgresStore&) = delete;
+
+  const Traits& traits() const noexcept override { return traits_; }
+  Duration lease() const noexcept override { return settings_->lease; }
+  const Clock& clock() const noexcept override { return loop_->clock(); }
+  Executor& executor() noexcept override { return *loop_; }
+
+  Operation campaign(Bid bid, std::function<void(CampaignAnswer)> done) override;
+  Operation renew(std::vector<Renewal> due,
+                  std::function<void(std::size_t, RenewAnswer)> done) override;
+  Operation resign(Resignation resignation, std::function<void(Answer)> done) override;
+  Operation observe(std::string election, std::string candidate, Sink sink) override;
+  Operation inspect(std::string election, std::function<void(InspectAnswer)> done) override;
+  Operation end(std::string election, std::function<void(Answer)> done) override;
+  Operation remove(std::string election, Remains remains,
+                   std::function<void(Answer)> done) override;
+  Operation check(std::function<void(CheckAnswer)> done) override;
+  void cancel(Operation operation) override;
+
+ private:
+  struct Standing {
+    Bid bid;
+    net::CallPtr<CampaignAnswer> call;
+  };
+  struct Renewing;  // renewals that were asked for together
+  using RenewingPtr = std::shared_ptr<Renewing>;
+
+  // ---- campaign
+  void bid_soon();
+  void bid();
+  void bid_together(std::vector<Standing> some);
+  CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
+
+  // ---- renew
+  void renew_again(const RenewingPtr& renewing);
+  void renewed(const RenewingPtr& renewing, const Result<Delivered>& answer);
+  void tell_renewed(const RenewingPtr& renewing, std::size_t index, RenewAnswer with);
+
+  // ---- listening
+  void is_lost(const Error& why);
+  void is_listening();
+  void look_soon(const std::string& election);
+  void look();
+  void looked(const std::vector<std::string>& elections, const Result<Delivered>& answer);
+  void look_again();
+  void watch_lives();
+  void is_gone(std::int64_t life);
+
+  // ---- answers
+  // Sends it on a session, and answers with what `understand` makes of the rows.
+  template <typename Answered, typename Through, typename Act>
+  Operation ask(Through& through, std::function<void(Answered)> done, Statement statement,
+                Act understand);
+  [[nodiscard]] std::string text(std::string_view of) const { return statement(of, tables_); }
+  [[nodiscard]] std::string channel(std::string_view election) const;
+  [[nodiscard]] Instant now() const noexcept { return clock().now(); }
+
+  const std::shared_ptr<net::AsioLoop> loop_;
+  const std::shared_ptr<const Settings> settings_;
+  const Tables tables_;
+  const Traits traits_;
+  std::map<std::string, Attempt> led_;  // granted here, and not lost or resigned since
+  Ears ears_;
+  std::deque<Standing> bids_;
+  bool bid_planned_ = false;
+  bool bidding_ = false;
+  std::set<std::string> to_look_;
+  bool look_planned_ = false;
+  bool looks_again_ = false;
+  Home home_;
+  Session side_;  // that listens and looks: the one of the locks must not be kept busy
+  std::vector<std::unique_ptr<Waiter>> waiters_;
+  net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
+};
+
+}  // namespace conclave::postgres
