@@ -209,12 +209,11 @@ void Line::greet() {
 void Line::fail(const Error& why) {
   const std::weak_ptr alive = alive_;
   const bool was_ready = state_ == State::ready;
-  const Error told = why;  // it may be the wire's
-  plan_next(told, was_ready);
-  if (was_ready) handlers_.losing(told);
+  plan_next(why, was_ready);
+  if (was_ready) handlers_.losing(why);
   if (alive.expired()) return;
   wire_.reset();
-  handlers_.broken(told);
+  handlers_.broken(why);
 }
 
 void Line::plan_next(const Error& why, bool was_ready) {

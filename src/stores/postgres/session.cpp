@@ -149,7 +149,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
                            answer.replication_cancelled});
   }
 
-  void tell_all(std::deque<Pending> pending, const Error& why) {
+  void tell_all(const std::deque<Pending>& pending, const Error& why) {
     for (const Pending& each : pending) {
       if (destroyed) return;
       Error told = why;
@@ -175,12 +175,12 @@ struct Session::Core : std::enable_shared_from_this<Core> {
 
   void end(const Error& why) {
     const auto self = shared_from_this();
-    auto pending = std::exchange(queue, {});
+    const auto pending = std::exchange(queue, {});
     for (const Ready& each : std::exchange(waiting, {})) {
       if (destroyed) return;
       each(why);
     }
-    tell_all(std::move(pending), why);
+    tell_all(pending, why);
   }
 
   void destroy() {
