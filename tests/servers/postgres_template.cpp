@@ -63,7 +63,7 @@ void make_postgres_data(const std::string& folder) {
   if (!fs::exists(ready)) make_template(ready);
   fs::copy(ready, folder, fs::copy_options::recursive);
   fs::permissions(folder, fs::perms::owner_all);
-  give_to_unprivileged(folder);
+  give_all_to_unprivileged(folder);
 }
 
 }  // namespace conclave::servers
