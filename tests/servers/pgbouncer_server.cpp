@@ -58,7 +58,9 @@ void PgBouncerServer::write_configuration() const {
 // False when somebody else has the port. It says that it is up only when it listens, or failed to.
 bool PgBouncerServer::launched_on_port() {
   write_configuration();
-  give_to_unprivileged(folder_.path());
+  for (const char* const name : {"", "users", "pgbouncer.ini"}) {
+    give_to_unprivileged(folder_.file(name));
+  }
   log_read_ = log().size();
   process_ = std::make_unique<Process>(
       Launch{unprivileged({CONCLAVE_PGBOUNCER, folder_.file("pgbouncer.ini")}),

@@ -13,17 +13,17 @@ std::string backend(PostgresClient& client) { return client.value("SELECT pg_bac
 
 class PgBouncerServerTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { server_ = std::make_unique<PostgresServer>(); }
-  static void TearDownTestSuite() { server_.reset(); }
+  static void SetUpTestSuite() { postgres = std::make_unique<PostgresServer>(); }
+  static void TearDownTestSuite() { postgres.reset(); }
 
-  static std::unique_ptr<PostgresServer> server_;
+  static std::unique_ptr<PostgresServer> postgres;
 };
 
-std::unique_ptr<PostgresServer> PgBouncerServerTest::server_;
+std::unique_ptr<PostgresServer> PgBouncerServerTest::postgres;
 
 // The client is told a number that the pooler made up, and idle clients share a backend.
 TEST_F(PgBouncerServerTest, LendsABackendForATransaction) {
-  const PgBouncerServer pooler(*server_, PgBouncerMode::transaction);
+  const PgBouncerServer pooler(*postgres, PgBouncerMode::transaction);
   PostgresClient one(pooler.url());
   PostgresClient two(pooler.url());
   EXPECT_NE(backend(one), std::to_string(one.told_backend()));
@@ -36,7 +36,7 @@ TEST_F(PgBouncerServerTest, LendsABackendForATransaction) {
 }
 
 TEST_F(PgBouncerServerTest, LendsABackendForASession) {
-  const PgBouncerServer pooler(*server_, PgBouncerMode::session);
+  const PgBouncerServer pooler(*postgres, PgBouncerMode::session);
   PostgresClient one(pooler.url());
   PostgresClient two(pooler.url());
   const auto lent = backend(one);
@@ -46,14 +46,14 @@ TEST_F(PgBouncerServerTest, LendsABackendForASession) {
 }
 
 TEST_F(PgBouncerServerTest, LendsABackendForAStatement) {
-  const PgBouncerServer pooler(*server_, PgBouncerMode::statement);
+  const PgBouncerServer pooler(*postgres, PgBouncerMode::statement);
   PostgresClient client(pooler.url());
   EXPECT_EQ(client.value("SELECT 5"), "5");
   EXPECT_THROW(client.exec("BEGIN"), PostgresError);
 }
 
 TEST_F(PgBouncerServerTest, StopsAndStartsAgain) {
-  PgBouncerServer pooler(*server_, PgBouncerMode::transaction);
+  PgBouncerServer pooler(*postgres, PgBouncerMode::transaction);
   const auto url = pooler.url();
   PostgresClient client(url);
   pooler.stop();
@@ -69,7 +69,7 @@ TEST_F(PgBouncerServerTest, StopsAndStartsAgain) {
 }
 
 TEST_F(PgBouncerServerTest, DoesNothingWhilePaused) {
-  PgBouncerServer pooler(*server_, PgBouncerMode::transaction);
+  PgBouncerServer pooler(*postgres, PgBouncerMode::transaction);
   PostgresClient client(pooler.url());
   pooler.pause();
   auto answer = std::async(std::launch::async, [&] { return client.value("SELECT 5"); });

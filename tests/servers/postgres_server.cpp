@@ -52,6 +52,7 @@ std::vector<std::string> lines_of(const std::string& file) {
 }  // namespace
 
 PostgresServer::PostgresServer(PostgresOptions options) : options_(std::move(options)) {
+  give_to_unprivileged(folder_.path());
   make_postgres_data(folder_.file("data"));
   launch_on_any_port();
   make_users();
@@ -70,6 +71,7 @@ PostgresServer::PostgresServer(const PostgresServer& primary, const std::string&
        {"LC_ALL=C"},
        folder_.file("backup-log")});
   write("standby.signal", {});
+  give_to_unprivileged(in_data("standby.signal"));
   launch_on_any_port();
 }
 
@@ -83,8 +85,10 @@ PostgresServer::~PostgresServer() {
 
 // The port is ours unless somebody asked for this very number: then another one.
 void PostgresServer::launch_on_any_port() {
-  if (options_.steppable_clock) clock_ = std::make_unique<SteppedClock>(folder_.file("clock"));
-  give_to_unprivileged(folder_.path());
+  if (options_.steppable_clock) {
+    clock_ = std::make_unique<SteppedClock>(folder_.file("clock"));
+    give_to_unprivileged(folder_.file("clock"));
+  }
   const auto limit = Clock::now() + port_patience;
   while (!launched_on_port()) {
     if (Clock::now() > limit) throw std::runtime_error("no port for PostgreSQL: " + last_words());
@@ -105,6 +109,8 @@ std::vector<std::string> PostgresServer::configuration() const {
                                  "max_connections = 100",
                                  "shared_buffers = '4MB'",
                                  "dynamic_shared_memory_type = mmap",
+                                 "max_wal_size = '64MB'",
+                                 "checkpoint_warning = 0",
                                  "autovacuum = off",
                                  "jit = off",
                                  "timezone = 'UTC'",

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "servers/memory_folder.hpp"
 #include "servers/postgres_client.hpp"
 #include "servers/process.hpp"
 #include "servers/reserved_port.hpp"
 #include "servers/standstill.hpp"
 #include "servers/stepped_clock.hpp"
-#include "servers/temporary_folder.hpp"
 
 namespace conclave::servers {
 
@@ -35,7 +35,7 @@ struct PostgresUser {
 struct PostgresOptions {
   std::vector<PostgresUser> users{};  // who need their password; besides conclave, who needs none
   std::optional<PostgresTls> tls{};   // then the port speaks TLS only
-  bool durable = false;               // what is committed is on the disk, at the price of waiting
+  bool durable = false;               // else its data are in memory, and it never waits for a disk
   bool steppable_clock = false;       // for step_clock()
   std::vector<std::string> extra{};   // more lines of postgresql.conf
 };
@@ -112,7 +112,7 @@ class PostgresServer {
   [[nodiscard]] std::string last_words() const;
 
   PostgresOptions options_;
-  TemporaryFolder folder_{"postgres"};
+  MemoryFolder folder_{"postgres", options_.durable};
   std::unique_ptr<ReservedPort> port_ = std::make_unique<ReservedPort>();
   std::unique_ptr<SteppedClock> clock_;
   std::unique_ptr<Process> process_;
