@@ -260,7 +260,7 @@ TEST(PostgresConnect, DefaultsOfTheRoleAreNeutralised) {
   EXPECT_EQ(setting("synchronous_commit"), "on");
   EXPECT_EQ(setting("transaction_isolation"), "read committed");
   EXPECT_EQ(setting("transaction_read_only"), "off");
-  EXPECT_FALSE(rig.session->is_pooled());
+  EXPECT_FALSE(rig.is_pooled());
   server.exec(in_transaction("synchronous_commit = remote_apply"));
   SessionRig stricter(options_for(server.url()));
   EXPECT_EQ(stricter.value("SHOW synchronous_commit"), "remote_apply");
@@ -274,7 +274,7 @@ TEST(PostgresConnect, BehindAPoolerNothingIsSet) {
     const PgBouncerServer pooler(server, mode);
     SessionRig rig(options_for(pooler.url()));
     ASSERT_EQ(rig.prepare(), std::nullopt);
-    EXPECT_TRUE(rig.session->is_pooled());
+    EXPECT_TRUE(rig.is_pooled());
     EXPECT_EQ(rig.value("SHOW statement_timeout"), "123456ms");
     EXPECT_NE(rig.value("SELECT pg_backend_pid()"), std::to_string(rig.pid()));
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <functional>
 #include <future>
@@ -68,7 +69,7 @@ class SessionRig {
     on_loop([&] { session.reset(); });
   }
 
-  // Nothing when it is ready. Tries until it is so, or until `enough` is told.
+  // Nothing when it is ready.
   [[nodiscard]] std::optional<Error> prepare() {
     auto told = std::make_shared<std::promise<std::optional<Error>>>();
     on_loop([&] {
@@ -122,6 +123,17 @@ class SessionRig {
     return number;
   }
 
+  [[nodiscard]] std::optional<Instant> last_confirmed() const {
+    std::optional<Instant> found;
+    on_loop([&] { found = session->last_confirmed(); });
+    return found;
+  }
+  [[nodiscard]] bool is_pooled() const {
+    bool pooled = false;
+    on_loop([&] { pooled = session->is_pooled(); });
+    return pooled;
+  }
+
   // What happened, in its order: "lost", "answer", "error", "channel=payload".
   void note(const std::string& what) {
     const std::scoped_lock lock(mutex_);
@@ -132,11 +144,10 @@ class SessionRig {
     const std::scoped_lock lock(mutex_);
     return notes_;
   }
-  [[nodiscard]] bool happens(const std::string& what) {
+  [[nodiscard]] bool happens(const std::string& what, int times = 1) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, hang_guard, [&] {
-      return std::find(notes_.begin(), notes_.end(), what) != notes_.end();
-    });
+    return changed_.wait_for(
+        lock, hang_guard, [&] { return std::count(notes_.begin(), notes_.end(), what) >= times; });
   }
   [[nodiscard]] Error why_lost() {
     const std::scoped_lock lock(mutex_);

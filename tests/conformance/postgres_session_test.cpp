@@ -31,7 +31,7 @@ TEST(PostgresSession, GivesRowsOfValues) {
   EXPECT_FALSE(answer->replication_cancelled);
   EXPECT_LE(before, answer->sent);
   EXPECT_LT(answer->sent, answer->received);
-  EXPECT_EQ(rig.session->last_confirmed(), answer->sent);
+  EXPECT_EQ(rig.last_confirmed(), answer->sent);
   EXPECT_EQ(rig.value("SELECT pg_backend_pid()"), std::to_string(rig.pid()));
 }
 
@@ -147,7 +147,7 @@ TEST(PostgresSession, KeepsAConnectionForItsTolerance) {
   SessionRig rig(options_for(server.url()), long_time);
   ASSERT_EQ(rig.prepare(), std::nullopt);
   const int pid = rig.pid();
-  const auto confirmed = rig.session->last_confirmed();
+  const auto confirmed = rig.last_confirmed();
   server.pause();
   auto late = rig.send({"SELECT 1", {}, 100ms});
   auto unsent = rig.send({"SELECT 2", {}, 150ms});
@@ -159,12 +159,12 @@ TEST(PostgresSession, KeepsAConnectionForItsTolerance) {
   EXPECT_TRUE(first.error().in_doubt);
   EXPECT_EQ(second.error().code, ErrorCode::timed_out);
   EXPECT_FALSE(second.error().in_doubt) << "it was not sent";
-  EXPECT_EQ(rig.session->last_confirmed(), confirmed);
+  EXPECT_EQ(rig.last_confirmed(), confirmed);
   server.resume();
   const auto third = SessionRig::answer_of(std::move(patient));
   ASSERT_TRUE(third) << third.error().message;
   EXPECT_EQ(third->rows.number(0, 0), 3);
-  EXPECT_EQ(rig.session->last_confirmed(), third->sent);
+  EXPECT_EQ(rig.last_confirmed(), third->sent);
   EXPECT_EQ(rig.pid(), pid);
   EXPECT_EQ(rig.notes(), (Strings{"error", "error", "answer"}));
 }
@@ -234,9 +234,10 @@ TEST(PostgresSession, ComesBackAfterRestarts) {
   SessionRig rig(options_for(server.url()));
   ASSERT_EQ(rig.prepare(), std::nullopt);
   server.restart();
+  ASSERT_TRUE(rig.happens("lost"));
   ASSERT_TRUE(rig.becomes_ready());
   server.kill();
-  ASSERT_TRUE(rig.happens("lost"));
+  ASSERT_TRUE(rig.happens("lost", 2));
   const auto refused = rig.prepare();
   ASSERT_TRUE(refused);
   expect_sentence(*refused, ErrorCode::unavailable, "127.0.0.1");

@@ -34,6 +34,7 @@ bool is_replication_cancelled(const PGresult* notice) {
 }
 
 // TLS may have taken more from the socket than libpq has asked for: nobody would be told of that.
+// libpq always has room for 8 KiB, as PostgreSQL 15 sends them; others may fill a record of 16.
 bool has_hidden_bytes(PGconn* connection) {
   auto* const tls = static_cast<SSL*>(PQsslStruct(connection, "OpenSSL"));
   return tls != nullptr && SSL_pending(tls) > 0;
