@@ -52,24 +52,47 @@ std::vector<std::string> lines_of(const std::string& file) {
 }  // namespace
 
 PostgresServer::PostgresServer(PostgresOptions options) : options_(std::move(options)) {
-  if (options_.steppable_clock) clock_ = std::make_unique<SteppedClock>(folder_.file("clock"));
-  make_postgres_data(folder_.file("data"));
   give_to_unprivileged(folder_.path());
-  // The port is ours unless somebody asked for this very number: then another one.
-  const auto limit = Clock::now() + port_patience;
-  while (!launched_on_port()) {
-    if (Clock::now() > limit) throw std::runtime_error("no port for PostgreSQL: " + last_words());
-    port_ = std::make_unique<ReservedPort>();
-  }
+  make_postgres_data(folder_.file("data"));
+  launch_on_any_port();
   make_users();
+}
+
+// What it needs to keep up is kept for it by a slot of its name.
+PostgresServer::PostgresServer(const PostgresServer& primary, const std::string& name)
+    : options_(primary.options_),
+      following_{
+          "primary_conninfo = " + quoted(primary.connection() + " application_name=" + name, '\''),
+          "primary_slot_name = " + name, "wal_retrieve_retry_interval = '100ms'"} {
+  give_to_unprivileged(folder_.path());
+  run({unprivileged({postgres_program("pg_basebackup"), "--dbname=" + primary.connection(),
+                     "--pgdata=" + folder_.file("data"), "--create-slot", "--slot=" + name,
+                     "--checkpoint=fast", "--no-sync"}),
+       {"LC_ALL=C"},
+       folder_.file("backup-log")});
+  write("standby.signal", {});
+  give_to_unprivileged(in_data("standby.signal"));
+  launch_on_any_port();
 }
 
 PostgresServer::~PostgresServer() {
   try {
     kill();
-    free_shared_memory();
   } catch (const std::exception&) {
     // The processes die with the test, if not before.
+  }
+}
+
+// The port is ours unless somebody asked for this very number: then another one.
+void PostgresServer::launch_on_any_port() {
+  if (options_.steppable_clock) {
+    clock_ = std::make_unique<SteppedClock>(folder_.file("clock"));
+    give_to_unprivileged(folder_.file("clock"));
+  }
+  const auto limit = Clock::now() + port_patience;
+  while (!launched_on_port()) {
+    if (Clock::now() > limit) throw std::runtime_error("no port for PostgreSQL: " + last_words());
+    port_ = std::make_unique<ReservedPort>();
   }
 }
 
@@ -86,6 +109,8 @@ std::vector<std::string> PostgresServer::configuration() const {
                                  "max_connections = 100",
                                  "shared_buffers = '4MB'",
                                  "dynamic_shared_memory_type = mmap",
+                                 "max_wal_size = '64MB'",
+                                 "checkpoint_warning = 0",
                                  "autovacuum = off",
                                  "jit = off",
                                  "timezone = 'UTC'",
@@ -98,6 +123,7 @@ std::vector<std::string> PostgresServer::configuration() const {
     lines.insert(lines.end(), {"ssl = on", "ssl_cert_file = 'server.crt'",
                                "ssl_key_file = 'server.key'", "ssl_ca_file = 'authority.crt'"});
   }
+  lines.insert(lines.end(), following_.begin(), following_.end());
   lines.insert(lines.end(), options_.extra.begin(), options_.extra.end());
   return lines;
 }
@@ -152,6 +178,7 @@ bool PostgresServer::launched_on_port() {
              folder_.file("log")});
   try {
     wait_until_ready();
+    lend_shared_memory();
     return true;
   } catch (const std::runtime_error&) {
     const bool in_use = last_words().find("Address already in use") != std::string::npos;
@@ -243,13 +270,13 @@ void PostgresServer::kill() {
   paused_backends_.clear();
 }
 
-// A killed server leaves a small block of memory that the next one on the same data would free.
-void PostgresServer::free_shared_memory() const {
+// Of the two kinds of memory that it shares, one is a small block that outlives a killed server.
+// Marked so, it goes with the last process that has it.
+void PostgresServer::lend_shared_memory() const {
   const auto lines = lines_of(in_data("postmaster.pid"));
-  if (lines.size() < 7) return;
   unsigned long key = 0;
-  int identity = -1;
-  if (std::istringstream(lines[6]) >> key >> identity) ::shmctl(identity, IPC_RMID, nullptr);
+  int block = -1;
+  if (std::istringstream(lines.at(6)) >> key >> block) ::shmctl(block, IPC_RMID, nullptr);
 }
 
 void PostgresServer::start() {
@@ -284,15 +311,35 @@ void PostgresServer::pause_backend(pid_t backend) {
 
 void PostgresServer::resume_backend(pid_t backend) { paused_backends_.erase(backend); }
 
+std::unique_ptr<PostgresServer> PostgresServer::standby() {
+  const auto name = "standby_" + std::to_string(++standbys_);
+  std::unique_ptr<PostgresServer> made(new PostgresServer(*this, name));
+  auto client = this->client();
+  client.exec("ALTER SYSTEM SET synchronous_standby_names = '*'");
+  client.exec("SELECT pg_reload_conf()");
+  const auto limit = Clock::now() + patience;
+  while (client.exec("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'").empty()) {
+    if (Clock::now() > limit) throw std::runtime_error("no standby follows: " + made->log());
+    std::this_thread::sleep_for(glance);
+  }
+  return made;
+}
+
+void PostgresServer::promote() {
+  if (value("SELECT pg_promote()") != "t") throw std::runtime_error("not promoted: " + log());
+}
+
 void PostgresServer::step_clock(std::chrono::nanoseconds by) {
   if (!clock_) throw std::logic_error("set steppable_clock to step the clock of PostgreSQL");
   clock_->step(by);
 }
 
-PostgresClient PostgresServer::client() const {
-  return PostgresClient("host=" + quoted(unix_folder(), '\'') + " port=" + std::to_string(port()) +
-                        " user=conclave dbname=postgres");
+std::string PostgresServer::connection() const {
+  return "host=" + unix_folder() + " port=" + std::to_string(port()) +
+         " user=conclave dbname=postgres";
 }
+
+PostgresClient PostgresServer::client() const { return PostgresClient(connection()); }
 
 PostgresRows PostgresServer::exec(const std::string& sql,
                                   const PostgresParameters& parameters) const {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "servers/memory_folder.hpp"
 #include "servers/postgres_client.hpp"
 #include "servers/process.hpp"
 #include "servers/reserved_port.hpp"
 #include "servers/standstill.hpp"
 #include "servers/stepped_clock.hpp"
-#include "servers/temporary_folder.hpp"
 
 namespace conclave::servers {
 
@@ -35,7 +35,7 @@ struct PostgresUser {
 struct PostgresOptions {
   std::vector<PostgresUser> users{};  // who need their password; besides conclave, who needs none
   std::optional<PostgresTls> tls{};   // then the port speaks TLS only
-  bool durable = false;               // what is committed is on the disk, at the price of waiting
+  bool durable = false;               // else its data are in memory, and it never waits for a disk
   bool steppable_clock = false;       // for step_clock()
   std::vector<std::string> extra{};   // more lines of postgresql.conf
 };
@@ -74,6 +74,13 @@ class PostgresServer {
   void pause_backend(pid_t backend);  // this one alone, until it is resumed by its number
   void resume_backend(pid_t backend);
 
+  // Another server that follows this one, with the same options. From now on what is committed here
+  // is there, too, before it is answered; without it nothing more is committed.
+  std::unique_ptr<PostgresServer> standby();
+  // Makes a standby a server of its own; returns when it can be written. The old one stays as it
+  // is.
+  void promote();
+
   // Its wall clock jumps, as clock_timestamp() shows. A restarted server keeps the wrong clock.
   void step_clock(std::chrono::nanoseconds by);
 
@@ -86,6 +93,9 @@ class PostgresServer {
   [[nodiscard]] std::vector<pid_t> backends(const std::string& where = "true") const;
 
  private:
+  PostgresServer(const PostgresServer& primary, const std::string& name);  // its standby
+
+  void launch_on_any_port();
   void write_configuration() const;
   [[nodiscard]] std::vector<std::string> configuration() const;
   [[nodiscard]] std::vector<std::string> access() const;
@@ -96,17 +106,20 @@ class PostgresServer {
   [[nodiscard]] bool ready() const;
   void shut_down(int signal);
   void make_users() const;
-  void free_shared_memory() const;
+  void lend_shared_memory() const;
+  [[nodiscard]] std::string connection() const;  // as libpq takes it, over the Unix socket
   [[nodiscard]] std::string in_data(const std::string& name) const;
   [[nodiscard]] std::string last_words() const;
 
   PostgresOptions options_;
-  TemporaryFolder folder_{"postgres"};
+  MemoryFolder folder_{"postgres", options_.durable};
   std::unique_ptr<ReservedPort> port_ = std::make_unique<ReservedPort>();
   std::unique_ptr<SteppedClock> clock_;
   std::unique_ptr<Process> process_;
   std::unique_ptr<Standstill> paused_;
   std::map<pid_t, std::unique_ptr<Standstill>> paused_backends_;
+  std::vector<std::string> following_;  // the lines of a standby
+  int standbys_ = 0;
   std::size_t log_read_ = 0;  // what this process wrote begins there
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 
 #include "servers/process.hpp"
@@ -59,11 +60,15 @@ std::string postgres_program(const std::string& name) {
 }
 
 void make_postgres_data(const std::string& folder) {
+  static std::mutex one_at_a_time;
   const fs::path ready = CONCLAVE_POSTGRES_TEMPLATE;
-  if (!fs::exists(ready)) make_template(ready);
+  {
+    const std::lock_guard lock(one_at_a_time);
+    if (!fs::exists(ready)) make_template(ready);
+  }
   fs::copy(ready, folder, fs::copy_options::recursive);
   fs::permissions(folder, fs::perms::owner_all);
-  give_to_unprivileged(folder);
+  give_all_to_unprivileged(folder);
 }
 
 }  // namespace conclave::servers

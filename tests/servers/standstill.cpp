@@ -61,6 +61,8 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
+bool alive(pid_t process) { return runs(status_of(process)); }
+
 Standstill::Standstill(std::vector<pid_t> processes) : processes_(std::move(processes)) {
   watch();
   for (const auto each : processes_) ::kill(each, SIGSTOP);
@@ -92,6 +94,9 @@ void Standstill::watch() {
   }
   watcher_ = ::fork();
   if (watcher_ == 0) {
+    sigset_t all;  // an interrupt from the terminal is for the test; this one acts after it
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, nullptr);
     ::dup2(ends[0], STDIN_FILENO);
     ::close_range(1, ~0U, 0);
     char nothing = 0;
@@ -106,14 +111,16 @@ void Standstill::watch() {
   if (watcher_ < 0) throw std::system_error(error, std::generic_category(), "fork");
 }
 
-// By handles, taken before the signal: a number may be another process a moment later.
+// By handles: a number may be another process a moment later.
 void kill_all(const std::vector<pid_t>& processes) {
   std::vector<pollfd> handles;
   for (const auto each : processes) {
     const int handle = static_cast<int>(::syscall(SYS_pidfd_open, each, 0));
     if (handle >= 0) handles.push_back({handle, POLLIN, 0});
   }
-  for (const auto each : processes) ::kill(each, SIGKILL);
+  for (const auto& each : handles) {
+    ::syscall(SYS_pidfd_send_signal, each.fd, SIGKILL, nullptr, 0);
+  }
   bool gone = true;
   for (auto& each : handles) {
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(patience);

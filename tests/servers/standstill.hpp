@@ -9,6 +9,9 @@ namespace conclave::servers {
 
 std::vector<pid_t> children_of(pid_t parent);
 
+// False also of one that has ended and is not buried yet.
+bool alive(pid_t process);
+
 // Processes that stand still (SIGSTOP) as long as this lives. When the test dies meanwhile, they
 // are killed: who stands still cannot notice that.
 class Standstill {

@@ -27,12 +27,6 @@ const Account& account() {
 
 bool am_root() { return ::geteuid() == 0; }
 
-void give(const std::filesystem::path& path) {
-  if (::lchown(path.c_str(), account().user, account().group) != 0) {
-    throw std::system_error(errno, std::generic_category(), path);
-  }
-}
-
 }  // namespace
 
 // The kernel forgets who is to die with whom when the user changes, so setpriv says it again.
@@ -49,10 +43,16 @@ std::vector<std::string> unprivileged(const std::vector<std::string>& arguments)
 }
 
 void give_to_unprivileged(const std::string& path) {
-  if (!am_root()) return;
-  give(path);
-  if (!std::filesystem::is_directory(path)) return;
-  for (const auto& each : std::filesystem::recursive_directory_iterator(path)) give(each.path());
+  if (am_root() && ::lchown(path.c_str(), account().user, account().group) != 0) {
+    throw std::system_error(errno, std::generic_category(), path);
+  }
+}
+
+void give_all_to_unprivileged(const std::string& folder) {
+  give_to_unprivileged(folder);
+  for (const auto& each : std::filesystem::recursive_directory_iterator(folder)) {
+    give_to_unprivileged(each.path());
+  }
 }
 
 }  // namespace conclave::servers

@@ -10,7 +10,8 @@ namespace conclave::servers {
 // However the user changes, the program dies with who started it.
 std::vector<std::string> unprivileged(const std::vector<std::string>& arguments);
 
-// Gives a file, or a folder with all that is in it, to that user.
+// Gives a file or a folder to that user, alone or with all that is in it.
 void give_to_unprivileged(const std::string& path);
+void give_all_to_unprivileged(const std::string& folder);
 
 }  // namespace conclave::servers

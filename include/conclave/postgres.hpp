@@ -1,0 +1,65 @@
+// The store `postgres:`: elections in a PostgreSQL database.
+//
+// Two modes, and all candidates of an election have to use the same one:
+//  - advisory: a process holds one advisory lock on a session of its own. When the process dies,
+//    the server frees the lock at once, and the next in line leads within milliseconds; what hangs
+//    or is cut off loses it when its lease is over. Needs a connection of its own to one server:
+//    no pooler in transaction mode, and no standby that is promoted.
+//  - lease: a row with a deadline by the server's clock. A crashed leader is replaced when its
+//    lease is over. Works through PgBouncer in transaction mode, and survives a promotion where
+//    replication is synchronous.
+//
+// The place and all of TLS are said in libpq's own words, so whatever libpq knows works here:
+// several hosts, sslmode, service, passfile, the environment (PGHOST, PGPASSWORD, ...).
+//
+// What to know about it
+//  - Unless they are set, application_name is conclave, keepalives and tcp_user_timeout fit the
+//    lease, gssencmode is disable, and with several hosts target_session_attrs is read-write.
+//    client_encoding is always UTF8; connect_timeout is not used, request_timeout is.
+//  - Defaults of the role or the database that would end our statements or our sessions, such as
+//    statement_timeout, are neutralised on our own sessions; behind a pooler they are left alone,
+//    since there the server's session is shared with others.
+//  - Host names are looked up anew for every connection, without blocking; passwords are read anew,
+//    where they come from files or from a function.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <conclave/export.hpp>
+#include <conclave/loop.hpp>
+#include <conclave/store.hpp>
+
+namespace conclave {
+
+// How the server is told who we are.
+struct PostgresCredentials {
+  std::string user{};  // empty: that of the URL
+  std::string password{};
+};
+
+enum class PostgresMode { advisory, lease };
+
+struct PostgresOptions {
+  // "postgres://user@host:port/database?sslmode=verify-full", or "host=... dbname=...". In a URL
+  // also mode, strict, create, schema, lease, request_timeout and password_file; they win over what
+  // is said below. Empty: libpq's defaults and its environment.
+  std::string url{};
+  std::string password{};       // any signs, without escapes; instead of one in the URL
+  std::string password_file{};  // read for every connection; a line end at its end does not count
+  std::function<PostgresCredentials()> credentials{};  // asked for every connection, on the loop
+
+  PostgresMode mode = PostgresMode::advisory;
+  bool strict = false;   // advisory: a crash costs a lease, and no double fault makes two leaders
+  bool create = true;    // make the tables where they are missing
+  std::string schema{};  // of the tables; empty: the first of the search path
+
+  Duration lease{std::chrono::seconds{3}};
+  // When an unanswered request is given up. Zero: an eighth of the lease. A connection is given up
+  // after four of these, but not within a second.
+  Duration request_timeout{};
+  std::shared_ptr<Loop> loop{};  // of make_loop(), where several stores shall share one
+};
+
+}  // namespace conclave
