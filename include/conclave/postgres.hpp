@@ -62,4 +62,8 @@ struct PostgresOptions {
   std::shared_ptr<Loop> loop{};  // of make_loop(), where several stores shall share one
 };
 
+// Checks its options; connects with the first call. Throws std::invalid_argument with a sentence
+// that names the option and the fix.
+[[nodiscard]] CONCLAVE_API std::shared_ptr<Store> make_postgres_store(PostgresOptions options = {});
+
 }  // namespace conclave

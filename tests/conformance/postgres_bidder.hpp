@@ -72,7 +72,8 @@ class Bidder {
   }
   Told campaign(const Asked& asked) { return campaign(std::vector<Asked>{asked}).at(0); }
   std::vector<Told> campaign(const std::vector<Asked>& all) {
-    postgres::Array names, attempts, candidates, metadata, floors, terms, stamps, expected;
+    postgres::Array names, attempts, candidates, metadata, floors, terms, stamps, expected,
+        channels;
     for (const Asked& each : all) {
       names.add(each.name);
       attempts.add(each.attempt);
@@ -82,13 +83,14 @@ class Bidder {
       terms.add(each.seen_term);
       stamps.add(each.seen_stamp);
       expected.add(each.expected);
+      channels.add("channel");
     }
     std::vector<Told> told(all.size());
     for (const auto& row :
          client_.exec(sql(postgres::campaign),
                       {names.text(), attempts.text(), candidates.text(), metadata.text(),
                        floors.text(), terms.text(), stamps.text(), expected.text(), number(life_),
-                       to_text(kind_), number(lease_in_micros())})) {
+                       to_text(kind_), number(lease_in_micros()), channels.text()})) {
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (all[i].name == row.at(0)) told[i] = told_in(row);
       }

@@ -113,14 +113,15 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
                    true);
   }
   if (is(said, 1, "on")) {
-    return refused(ErrorCode::denied,
-                   where() + " only reads (default_transaction_read_only): set it off for this role",
-                   false);
+    return refused(
+        ErrorCode::denied,
+        where() + " only reads (default_transaction_read_only): set it off for this role", false);
   }
   if (by_lock_ && session_.is_pooled()) {
     return refused(ErrorCode::unsupported,
-                   where() + " is behind a pooler, where a lock is not ours alone: connect "
-                             "directly, or write mode=lease",
+                   where() +
+                       " is behind a pooler, where a lock is not ours alone: connect "
+                       "directly, or write mode=lease",
                    false);
   }
   if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {

@@ -41,9 +41,9 @@ extern const std::string_view close_session;  // $1 life
 
 // $1 names, $2 attempts, $3 candidates, $4 metadata, $5 floors, $6 and $7 the versions seen
 // unchanged, $8 expected server times: arrays, one element for each bid, each name once.
-// $9 life, $10 kind, $11 lease, $12 channels. For each: name, word; term, vacancy, lease and previous
-// lease of a grant; the server's clock; of who holds it leader, metadata, term, attempt, stamp, lease,
-// renewed, granted, kind, life.
+// $9 life, $10 kind, $11 lease, $12 channels. For each: name, word; term, vacancy, lease and
+// previous lease of a grant; the server's clock; of who holds it leader, metadata, term, attempt,
+// stamp, lease, renewed, granted, kind, life.
 extern const std::string_view campaign;
 
 // $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row.
@@ -52,8 +52,8 @@ extern const std::string_view renew;
 // $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel. A row if it was held.
 extern const std::string_view resign;
 
-// $1 names. For each that there is: name, format, state, leader, metadata, term, attempt, stamp, lease,
-// renewed, granted, kind, life, ended, the server's clock.
+// $1 names. For each that there is: name, format, state, leader, metadata, term, attempt, stamp,
+// lease, renewed, granted, kind, life, ended, the server's clock.
 extern const std::string_view look;
 
 extern const std::string_view end;     // $1 name, $2 channel; a row if there was one to end

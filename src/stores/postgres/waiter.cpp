@@ -18,12 +18,11 @@ Waiter::Waiter(net::AsioLoop& loop, const std::shared_ptr<const Settings>& setti
       settings_(settings),
       next_(std::move(next)),
       gone_(std::move(gone)),
-      session_(loop, settings,
-               {.setup = [lease = settings->lease] {
-                 const auto milliseconds =
-                     std::chrono::ceil<std::chrono::milliseconds>(lease).count();
-                 return std::vector<Statement>{{std::string(limit), {std::to_string(milliseconds)}}};
-               }}) {}
+      session_(
+          loop, settings, {.setup = [lease = settings->lease] {
+            const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(lease).count();
+            return std::vector<Statement>{{std::string(limit), {std::to_string(milliseconds)}}};
+          }}) {}
 
 void Waiter::go_on() {
   if (life_ || pauses_) return;

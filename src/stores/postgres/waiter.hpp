@@ -11,7 +11,8 @@ class Waiter {
   // Asked whenever it has nothing to do; none: later.
   using Next = std::function<std::optional<std::int64_t>()>;
 
-  Waiter(net::AsioLoop& loop, const std::shared_ptr<const Settings>& settings, Next next, Gone gone);
+  Waiter(net::AsioLoop& loop, const std::shared_ptr<const Settings>& settings, Next next,
+         Gone gone);
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 

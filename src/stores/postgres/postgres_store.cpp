@@ -1,0 +1,226 @@
+#include "stores/postgres/postgres_store.hpp"
+
+#include <limits>
+#include <utility>
+
+#include <conclave/names.hpp>
+
+#include "stores/postgres/answers.hpp"
+#include "stores/postgres/postgres_calls.hpp"
+#include "stores/postgres/texts.hpp"
+
+namespace conclave::postgres {
+namespace {
+
+// More in one statement would keep others from their rows.
+constexpr std::size_t bids_at_a_time = 1000;
+
+Traits traits_of(const Settings& settings) {
+  Traits traits;
+  const bool by_clock = settings.mode == PostgresMode::lease || settings.strict;
+  traits.judge = by_clock ? LeaseJudge::server : LeaseJudge::session;
+  traits.terms = TermStrength::survives_wipe;
+  traits.pushes = true;
+  traits.reports_age = true;
+  return traits;
+}
+
+std::optional<Error> check_bid(const Bid& bid) {
+  if (auto error = check_election_name(bid.election)) return error;
+  if (auto error = check_candidate_id(bid.candidate)) return error;
+  if (auto error = check_metadata(bid.metadata)) return error;
+  if (bid.highest_term_seen.value >= std::numeric_limits<std::int64_t>::max()) {
+    return invalid_argument(
+        "highest_term_seen is the greatest number there is: no term is above it");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+PostgresStore::PostgresStore(std::shared_ptr<net::AsioLoop> loop,
+                             std::shared_ptr<const Settings> settings)
+    : loop_(std::move(loop)),
+      settings_(std::move(settings)),
+      tables_(settings_->schema, settings_->prefix),
+      traits_(traits_of(*settings_)),
+      home_(*loop_, settings_, tables_, [this](const Error& why) { is_lost(why); }),
+      side_(*loop_, settings_,
+            {.greeted =
+                 [this](const std::vector<Delivered>&, PGconn*) {
+                   loop_->post(calls_.while_alive([this] { is_listening(); }));
+                   return std::optional<Error>{};
+                 },
+             .notified = [this](const std::string&,
+                                const std::string& election) { look_soon(election); }}),
+      calls_(*loop_, [this] { return given_up(home_.where()); }) {}
+
+PostgresStore::~PostgresStore() = default;
+
+std::string PostgresStore::channel(std::string_view election) const {
+  return channel_of(tables_.election, election);
+}
+
+void PostgresStore::cancel(Operation operation) {
+  const auto election = ears_.cancel(operation);
+  if (!election) return calls_.give_up(operation);
+  if (!side_.is_established()) return;
+  side_.send({"unlisten " + channel(*election)}, [](const Result<Delivered>&) {});
+}
+
+// ---------------------------------------------------------------- campaign
+
+Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done) {
+  if (auto error = check_bid(bid))
+    return calls_.reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
+  auto call = calls_.begin<CampaignAnswer>(std::move(done));
+  const Operation operation = call->operation;
+  bids_.push_back({std::move(bid), std::move(call)});
+  bid_soon();
+  return operation;
+}
+
+// Those of one moment travel together, and so do those that come while others are on their way.
+void PostgresStore::bid_soon() {
+  if (bidding_ || bids_.empty() || std::exchange(bid_planned_, true)) return;
+  loop_->post(calls_.while_alive([this] {
+    bid_planned_ = false;
+    bid();
+  }));
+}
+
+void PostgresStore::bid() {
+  if (bidding_) return;
+  std::vector<Standing> some;
+  std::set<std::string_view> names;
+  std::deque<Standing> later;
+  for (Standing& each : std::exchange(bids_, {})) {
+    if (!each.call->is_open()) continue;
+    // One statement changes a row once: another bid for the same election waits for the next.
+    const bool fits = some.size() < bids_at_a_time && !names.contains(each.bid.election);
+    if (!fits) {
+      later.push_back(std::move(each));
+      continue;
+    }
+    some.push_back(std::move(each));
+    names.insert(some.back().bid.election);
+  }
+  bids_ = std::move(later);
+  if (some.empty()) return;
+  bidding_ = true;
+  home_.prepare(calls_.while_alive(
+      [this, some = std::move(some)](const std::optional<Error>& failed) mutable {
+        if (!failed) return bid_together(std::move(some));
+        bidding_ = false;
+        const auto alive = calls_.alive();
+        for (const Standing& each : some) {
+          calls_.answer(each.call, CampaignAnswer{Unknown{*failed}});
+          if (alive.expired()) return;
+        }
+        bid_soon();
+      }));
+}
+
+void PostgresStore::bid_together(std::vector<Standing> some) {
+  Array names, attempts, candidates, metadata, floors, terms, stamps, expected, channels;
+  for (const auto& [bid, call] : some) {
+    names.add(bid.election);
+    attempts.add(to_text(bid.attempt));
+    candidates.add(bid.candidate);
+    metadata.add(bid.metadata);
+    floors.add(static_cast<std::int64_t>(bid.highest_term_seen.value));
+    const auto& unchanged = bid.seen.unchanged;
+    using Number = std::optional<std::int64_t>;
+    terms.add(unchanged ? Number(static_cast<std::int64_t>(unchanged->term.value)) : Number());
+    stamps.add(unchanged ? Number(static_cast<std::int64_t>(unchanged->stamp)) : Number());
+    const auto& server = bid.seen.expected_server_time;
+    expected.add(server ? Number(micros(server->time_since_epoch())) : Number());
+    channels.add(channel(bid.election));
+  }
+  home_.send({text(postgres::campaign),
+              {names.text(), attempts.text(), candidates.text(), metadata.text(), floors.text(),
+               terms.text(), stamps.text(), expected.text(), std::to_string(home_.life()),
+               home_.kind(), std::to_string(micros(settings_->lease)), channels.text()}},
+             calls_.while_alive([this, some = std::move(some)](const Result<Delivered>& answer) {
+               bidding_ = false;
+               std::map<std::string_view, std::size_t> rows;
+               for (std::size_t i = 0; answer && i < answer->rows.size(); ++i) {
+                 if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
+               }
+               const auto alive = calls_.alive();
+               for (const auto& [bid, call] : some) {
+                 const auto row = rows.find(bid.election);
+                 if (!answer) {
+                   calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});
+                 } else if (row == rows.end()) {
+                   calls_.answer(call, CampaignAnswer{Unknown{nonsense(home_.where())}});
+                 } else if (call->is_open()) {
+                   calls_.answer(call, answered(bid, *answer, row->second));
+                 }
+                 if (alive.expired()) return;
+               }
+               bid_soon();
+             }));
+}
+
+CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, std::size_t row) {
+  const std::string* const word = answer.rows.text(row, 1);
+  if (auto error = refusal_in(word, bid.election)) return Refused{*std::move(error)};
+  if (answer.replication_cancelled) return Unknown{not_replicated(home_.where())};
+  const Duration age = home_.age_at(now());
+  if (auto granted = granted_in(answer, row)) {
+    granted->server_age = age;
+    led_[bid.election] = bid.attempt;
+    return *granted;
+  }
+  auto held = held_in(answer.rows, row, settings_->lease);
+  if (!held) return Unknown{nonsense(home_.where())};
+  held->server_age = age;
+  if (held->record) {
+    ears_.is_held_by(bid.election, life_in(answer.rows, row, 16, 15), held->record->term);
+    watch_lives();
+  }
+  return *held;
+}
+
+// ---------------------------------------------------------------- administer
+
+Operation PostgresStore::inspect(std::string election, std::function<void(InspectAnswer)> done) {
+  if (auto error = check_election_name(election))
+    return calls_.reply(std::move(done), InspectAnswer{Refused{*std::move(error)}});
+  Array names;
+  names.add(election);
+  return ask<InspectAnswer>(home_, std::move(done), {text(postgres::look), {names.text()}},
+                            [this](const Delivered& answer) -> InspectAnswer {
+                              if (answer.rows.empty())
+                                return Inspection{.vacancy = Vacancy::absent};
+                              auto inspection = inspection_in(answer.rows, 0);
+                              if (!inspection) return Unknown{nonsense(home_.where())};
+                              return *std::move(inspection);
+                            });
+}
+
+Operation PostgresStore::end(std::string election, std::function<void(conclave::Answer)> done) {
+  if (auto error = check_election_name(election))
+    return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
+  const std::string told = channel(election);
+  return ask<conclave::Answer>(home_, std::move(done),
+                               {text(postgres::end), {std::move(election), told}},
+                               [](const Delivered& answer) -> conclave::Answer {
+                                 if (answer.rows.empty()) return Gone{};
+                                 return Done{};
+                               });
+}
+
+Operation PostgresStore::remove(std::string election, Remains remains,
+                                std::function<void(conclave::Answer)> done) {
+  if (auto error = check_election_name(election))
+    return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
+  return ask<conclave::Answer>(
+      home_, std::move(done),
+      {text(postgres::remove),
+       {std::move(election), remains == Remains::trace ? "trace" : "nothing"}},
+      [this](const Delivered& answer) { return removed_in(answer.rows, home_.where()); });
+}
+
+}  // namespace conclave::postgres

@@ -1,0 +1,69 @@
+// A real PostgreSQL for the tests of the store, and a fixture in real time on it.
+#pragma once
+
+#include <thread>
+
+#include <conclave/postgres.hpp>
+
+#include "conformance/real_time_fixture.hpp"
+#include "servers/postgres_server.hpp"
+
+namespace conclave::conformance {
+
+// One server for all tests of a process: its age matters, and a new one is none.
+inline servers::PostgresServer& shared_postgres() {
+  static servers::PostgresServer server;
+  return server;
+}
+
+class PostgresFixture : public RealTimeFixture {
+ public:
+  static constexpr Duration usual_lease = std::chrono::milliseconds{600};
+
+  explicit PostgresFixture(PostgresMode mode, bool strict = false,
+                           servers::PostgresServer& server = shared_postgres(),
+                           Duration lease = usual_lease)
+      : server_(server), mode_(mode), strict_(strict), lease_(lease) {
+    drop_tables();
+    wait_until_settled(2 * lease);
+  }
+  std::shared_ptr<Store> make_store(Duration lease) override {
+    return make_postgres_store(options(lease));
+  }
+  [[nodiscard]] PostgresOptions options(Duration lease) const {
+    PostgresOptions options;
+    options.url = server_.url();
+    options.mode = mode_;
+    options.strict = strict_;
+    options.lease = lease;
+    options.loop = loop();
+    return options;
+  }
+  [[nodiscard]] Duration lease() const override { return lease_; }
+  [[nodiscard]] bool has(Ability ability) const override {
+    if (ability == Ability::stamps) return mode_ == PostgresMode::lease || strict_;
+    return ability == Ability::expires || ability == Ability::pushes || ability == Ability::wipes;
+  }
+  void wipe() override { server_.exec("truncate conclave_election, conclave_session"); }
+
+  [[nodiscard]] servers::PostgresServer& server() const noexcept { return server_; }
+
+ private:
+  void drop_tables() const {
+    server_.exec("drop table if exists conclave_election, conclave_session, conclave_server");
+  }
+  void wait_until_settled(Duration age) const {
+    const auto wanted = std::chrono::ceil<std::chrono::milliseconds>(age).count();
+    while (std::stol(server_.value("select (extract(epoch from clock_timestamp() - "
+                                   "pg_postmaster_start_time()) * 1000)::bigint")) < wanted) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    }
+  }
+
+  servers::PostgresServer& server_;
+  const PostgresMode mode_;
+  const bool strict_;
+  const Duration lease_;
+};
+
+}  // namespace conclave::conformance
