@@ -27,12 +27,12 @@ class PostgresStore final : public Store {
   Operation campaign(Bid bid, std::function<void(CampaignAnswer)> done) override;
   Operation renew(std::vector<Renewal> due,
                   std::function<void(std::size_t, RenewAnswer)> done) override;
-  Operation resign(Resignation resignation, std::function<void(Answer)> done) override;
+  Operation resign(Resignation resignation, std::function<void(conclave::Answer)> done) override;
   Operation observe(std::string election, std::string candidate, Sink sink) override;
   Operation inspect(std::string election, std::function<void(InspectAnswer)> done) override;
-  Operation end(std::string election, std::function<void(Answer)> done) override;
+  Operation end(std::string election, std::function<void(conclave::Answer)> done) override;
   Operation remove(std::string election, Remains remains,
-                   std::function<void(Answer)> done) override;
+                   std::function<void(conclave::Answer)> done) override;
   Operation check(std::function<void(CheckAnswer)> done) override;
   void cancel(Operation operation) override;
 
