@@ -271,6 +271,7 @@ TEST(LeadTest, AStopBetweenTermsByAnotherThreadIsToldToTheNextCall) {
 TEST(LeadTest, AStopBetweenTermsByAnotherThreadIsToldToTheNextCallback) {
   World world;
   Candidate me(world.store(), "reports", {.cool_down = 1ms});
+  EventQueue& events = me.events();  // begins with the first call
   Signal between;
   Signal stopped;
   Signal over;
@@ -286,7 +287,7 @@ TEST(LeadTest, AStopBetweenTermsByAnotherThreadIsToldToTheNextCallback) {
   me.lead({}, on_strand);
   ASSERT_TRUE(between.wait());
   me.request_stop();
-  ASSERT_TRUE(await(me.events(), EventKind::stopped));
+  ASSERT_TRUE(await(events, EventKind::stopped));
   stopped.set();
   EXPECT_TRUE(over.wait());
 }
