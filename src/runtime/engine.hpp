@@ -157,7 +157,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
 
   // the loop
   void feed(const core::Input& input);
-  std::optional<core::Input> step(const core::Input& input);
+  std::optional<core::Input> step(const core::Input& input, Tidings& tidings);
   [[nodiscard]] std::optional<core::Input> chore() const;
   [[nodiscard]] bool wants_to_stand() const;
   void settle();
