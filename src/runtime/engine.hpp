@@ -222,6 +222,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
 
   // the loop's own
   bool late_ = false;                // this step comes too late for its wake-up
+  bool first_bid_ = false;           // is not answered yet
   std::atomic<bool> begins_{false};  // waits for its turn to start
   static constexpr std::uint32_t not_listed = 0xffffffff;
   std::uint32_t heap_index_ = not_listed;

@@ -40,6 +40,9 @@ void Engine::begin() {
     tidings.tell(*this);
   }
   feed(core::Start{});
+  if (first_bid_ || calls_.empty()) return;
+  first_bid_ = true;
+  driver_->first_bid_sent();
 }
 
 std::optional<core::Input> Engine::step(const core::Input& input, Tidings& tidings) {
@@ -185,6 +188,7 @@ void Engine::carry_out(const core::DoCancel& call) {
 }
 
 void Engine::answered(core::OpId op, const core::Input& input) {
+  if (std::exchange(first_bid_, false)) driver_->first_bid_answered();
   calls_.remove_if([op](const auto& each) { return each.first == op; });
   feed(input);
 }
