@@ -2,13 +2,14 @@
 // the command's output, in JSON, in metrics and in the documentation.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace conclave {
 
 // What a candidate is. A role alone never says that it leads *now*: that is a question to the
 // clock.
-enum class Role {
+enum class Role : std::uint8_t {
   bootstrap,  // the store has not answered yet
   follower,   // another one leads, or nobody; this candidate stands by
   leader,     // holds a term and may begin work

@@ -191,8 +191,8 @@ class Machine {
   bool healthy_ = true;
   bool stop_asked_ = false;
   bool ended_ = false;
-  std::unique_ptr<const std::string> leader_;  // none: nobody, or this candidate itself
   bool is_own_leader_ = false;
+  std::unique_ptr<const std::string> leader_;  // none: nobody, or this candidate itself
   Term leader_term_;
 };
 

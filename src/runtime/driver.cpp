@@ -25,6 +25,11 @@ bool same(const Timing& a, const Timing& b) {
 // What many thousands need at once is not held in memory all at once.
 constexpr std::size_t largest_batch = 1024;
 
+// So many begin in one turn, while so many first bids are not answered yet: ten thousand at once
+// would take memory that is never needed again, and could not be given back.
+constexpr std::size_t at_once = 256;
+constexpr std::size_t most_first_bids = 512;
+
 // So many travel together at most, if they began together; the next ones at other instants, so that
 // neither we nor the store have ten thousand renewals in hand at once and then none.
 constexpr std::size_t largest_party = 300;
@@ -117,7 +122,10 @@ void Driver::begin(std::shared_ptr<Engine> engine) {
 
 // Some, then what they have brought about, then the next ones.
 void Driver::begin_some() {
-  constexpr std::size_t at_once = 256;
+  if (first_bids_ > most_first_bids - at_once) {
+    held_back_ = true;
+    return;
+  }
   std::vector<std::shared_ptr<Engine>> some;
   bool more = false;
   {
@@ -132,6 +140,13 @@ void Driver::begin_some() {
     for (const auto& engine : some) engine->begin();
   }
   if (more) post([self = shared_from_this()] { self->begin_some(); });
+}
+
+void Driver::first_bid_answered() {
+  first_bids_ -= 1;
+  if (!held_back_ || first_bids_ > most_first_bids - at_once) return;
+  held_back_ = false;
+  post([self = shared_from_this()] { self->begin_some(); });
 }
 
 // ---------------------------------------------------------------- renewals

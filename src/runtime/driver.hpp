@@ -84,6 +84,10 @@ class Driver : public std::enable_shared_from_this<Driver> {
     Driver& driver_;
   };
 
+  // Of a candidate that has just begun.
+  void first_bid_sent() { first_bids_ += 1; }
+  void first_bid_answered();
+
   void wake_at(Engine& engine, std::optional<Instant> when);
   std::shared_ptr<Batch> renew(std::shared_ptr<Engine> engine, core::OpId op, Renewal renewal,
                                std::uint32_t& index);
@@ -125,6 +129,8 @@ class Driver : public std::enable_shared_from_this<Driver> {
   std::vector<Engine*> heap_;
   std::optional<Instant> armed_;
   std::shared_ptr<Batch> due_;  // the renewals of this round
+  std::size_t first_bids_ = 0;  // that are not answered yet
+  bool held_back_ = false;      // beginners wait for that
   std::size_t rounds_ = 0;
 };
 

@@ -157,7 +157,7 @@ class Engine final : public std::enable_shared_from_this<Engine> {
 
   // the loop
   void feed(const core::Input& input);
-  std::optional<core::Input> step(const core::Input& input);
+  std::optional<core::Input> step(const core::Input& input, Tidings& tidings);
   [[nodiscard]] std::optional<core::Input> chore() const;
   [[nodiscard]] bool wants_to_stand() const;
   void settle();
@@ -221,11 +221,12 @@ class Engine final : public std::enable_shared_from_this<Engine> {
   bool announced_ = false;  // elected was told, lost not yet
 
   // the loop's own
+  bool late_ = false;                // this step comes too late for its wake-up
+  bool first_bid_ = false;           // is not answered yet
+  std::atomic<bool> begins_{false};  // waits for its turn to start
   static constexpr std::uint32_t not_listed = 0xffffffff;
   std::uint32_t heap_index_ = not_listed;
   std::uint32_t renewal_index_ = 0;
-  bool late_ = false;                // this step comes too late for its wake-up
-  std::atomic<bool> begins_{false};  // waits for its turn to start
   Instant wake_at_;
   std::shared_ptr<Engine> self_;  // while it runs or has something to give back
   std::forward_list<std::pair<core::OpId, Operation>> calls_;  // mostly none

@@ -13,8 +13,13 @@ void Engine::feed(const core::Input& input) {
   const std::shared_ptr<Engine> keep = shared_from_this();
   const Driver::Round round(*driver_);
   if (!std::holds_alternative<core::Start>(input)) begin();
-  std::optional<core::Input> next = step(input);
-  while (next) next = step(*next);
+  Tidings tidings;
+  auto next = step(input, tidings);
+  // Who only has to let go does so before anybody is told: the next one waits for it.
+  std::vector<Tidings> further;
+  while (next) next = step(*next, further.emplace_back());
+  tidings.tell(*this);
+  for (Tidings& each : further) each.tell(*this);
   settle();
 }
 
@@ -29,12 +34,18 @@ void Engine::begin() {
   }
   // One who must not stand does not begin as one who does: its bid would be granted, given back,
   // and keep the place from others for a lease.
-  if (wish) step(*wish);
+  if (wish) {
+    Tidings tidings;
+    step(*wish, tidings);
+    tidings.tell(*this);
+  }
   feed(core::Start{});
+  if (first_bid_ || calls_.empty()) return;
+  first_bid_ = true;
+  driver_->first_bid_sent();
 }
 
-std::optional<core::Input> Engine::step(const core::Input& input) {
-  Tidings tidings;
+std::optional<core::Input> Engine::step(const core::Input& input, Tidings& tidings) {
   core::Outputs outputs;
   std::optional<core::Input> next;
   {
@@ -57,12 +68,6 @@ std::optional<core::Input> Engine::step(const core::Input& input) {
   }
   for (const core::Output& output : outputs) {
     std::visit([this](const auto& each) { carry_out(each); }, output);
-  }
-  tidings.tell(*this);
-  if (tidings.over != 0) {
-    const std::scoped_lock lock(mutex());
-    over_ = tidings.over;
-    driver_->changed_of(*this).notify_all();
   }
   return next;
 }
@@ -183,6 +188,7 @@ void Engine::carry_out(const core::DoCancel& call) {
 }
 
 void Engine::answered(core::OpId op, const core::Input& input) {
+  if (std::exchange(first_bid_, false)) driver_->first_bid_answered();
   calls_.remove_if([op](const auto& each) { return each.first == op; });
   feed(input);
 }

@@ -190,6 +190,10 @@ void Engine::Tidings::tell(Engine& engine) {
     engine.strand()->post_beside([source = *stopping]() mutable { source.request_stop(); });
   }
   if (abort) std::abort();
+  if (over == 0) return;
+  const std::scoped_lock lock(engine.mutex());
+  engine.over_ = over;
+  engine.driver_->changed_of(engine).notify_all();
 }
 
 }  // namespace conclave::runtime

@@ -66,17 +66,18 @@ void Commands::run(const Script& script, const Command& keys, const Command& arg
   // Scripts are kept by the server until somebody flushes them: nearly always it knows them.
   // Whoever waits for the answer holds on to this object.
   const auto in_full = std::make_shared<Command>(command);
-  send(std::move(command),
-       [this, done, in_full, &known, count = keys.size()](Result<Delivered> answer) {
-         if (is_wrong_type(answer)) return name_key(*in_full, count, done);
-         if (!is_unknown_script(answer)) return done(std::move(answer));
-         (*in_full)[0] = "EVAL";
-         (*in_full)[1] = known.text;
-         send(*in_full, [this, done, in_full, count](Result<Delivered> again) {
-           if (is_wrong_type(again)) return name_key(*in_full, count, done);
-           done(std::move(again));
-         });
-       });
+  Done answered = [this, done, in_full, &known, count = keys.size()](Result<Delivered> answer) {
+    if (is_wrong_type(answer)) return name_key(*in_full, count, done);
+    if (!is_unknown_script(answer)) return done(std::move(answer));
+    (*in_full)[0] = "EVAL";
+    (*in_full)[1] = known.text;
+    send(*in_full, [this, done, in_full, count](Result<Delivered> again) {
+      if (is_wrong_type(again)) return name_key(*in_full, count, done);
+      done(std::move(again));
+    });
+  };
+  if (script.calls_up) return send_for_others(std::move(command), std::move(answered));
+  send(std::move(command), std::move(answered));
 }
 
 // The server does not say which key it is that holds something else: it is asked.

@@ -33,6 +33,10 @@ class Commands {
 
   // Only within prepare()'s answer. `done` is called later, in the order of the commands.
   virtual void send(Command command, Done done) = 0;
+  // The same, of one that calls up others: they should be told before it is answered.
+  virtual void send_for_others(Command command, Done done) {
+    send(std::move(command), std::move(done));
+  }
 
   // The server, for messages.
   [[nodiscard]] virtual const std::string& where() const = 0;

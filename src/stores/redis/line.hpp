@@ -37,6 +37,9 @@ class Line {
   // Why it is left alone for a while; nothing when it is not.
   [[nodiscard]] const std::optional<Error>& rests_for() const noexcept { return rests_for_; }
   void send(const Command& command) { wire_->stream.write(encode(command)); }
+  void send_both(const Command& first, const Command& second) {
+    wire_->stream.write(encode(first) + encode(second));
+  }
 
   // This connection is of no use: the next one.
   void fail(const Error& why);

@@ -32,6 +32,16 @@ void Link::send(Command command, Done done) {
   watch();
 }
 
+// A server sends last what it has to send to whom it owed an answer first: so it is asked for
+// something else before, in the same breath.
+void Link::send_for_others(Command command, Done done) {
+  const Instant now = loop_.clock().now();
+  pending_.push_back({now, [](const Result<Delivered>&) {}});
+  pending_.push_back({now, std::move(done)});
+  line_.send_both({"PING"}, command);
+  watch();
+}
+
 // The oldest request decides: what comes after it cannot be answered before it.
 void Link::watch() {
   if (watching_ || pending_.empty()) return;

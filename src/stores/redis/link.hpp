@@ -14,6 +14,7 @@ class Link final : public Commands {
 
   void prepare(Ready ready) override;
   void send(Command command, Done done) override;
+  void send_for_others(Command command, Done done) override;
   [[nodiscard]] const std::string& where() const override { return settings_->where; }
   [[nodiscard]] const Greeting& greeting() const override { return greeting_; }
   void greet_again(const Error& why) override { line_.fail(why); }

@@ -4,7 +4,7 @@ namespace conclave::redis {
 namespace {
 
 constexpr std::string_view commands =
-    "+eval +evalsha +info +time +exists +del +get +set +hget +hset +hgetall +hmget +hdel +type "
+    "+eval +evalsha +info +time +exists +del +get +set +hget +hset +hmget +hdel +type "
     "+zadd +zrem +zrange +zrank +zcard +publish +pubsub|numsub +subscribe +unsubscribe +ping";
 
 }  // namespace

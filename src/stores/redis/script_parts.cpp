@@ -11,6 +11,7 @@ local now = time[1] * 1000000 + time[2]
 
 -- tostring() would round it.
 local function text(number) return string.format('%.0f', number) end
+local now_text = text(now)
 
 -- Terms have 64 bits and Lua's numbers 53, so they are compared and counted as text.
 local function less(a, b) return #a < #b or (#a == #b and a < b) end
@@ -23,11 +24,13 @@ local function next_of(term)
   return term:sub(1, at - 1) .. string.char(term:byte(at) + 1) .. zeros
 end
 
+-- What decides. By name, since that takes half the time of HGETALL and a loop.
 local function read(key)
-  local flat = redis.call('HGETALL', key)
-  local record = {}
-  for i = 1, #flat, 2 do record[flat[i]] = flat[i + 1] end
-  return record
+  local r = redis.call('HMGET', key, 'format', 'term', 'attempt', 'state', 'lease', 'renewed', 'stamp', 'vacated',
+                       'ended', 'repaired', 'metadata')
+  return {format = r[1] or nil, term = r[2] or nil, attempt = r[3] or nil, state = r[4] or nil,
+          lease = r[5] or nil, renewed = r[6] or nil, stamp = r[7] or nil, vacated = r[8] or nil,
+          ended = r[9] or nil, repaired = r[10] or nil, metadata = r[11] or nil}
 end
 
 -- What is not ours is neither understood nor touched.
@@ -53,6 +56,17 @@ end
 
 -- No version comes back, also when the clock was set back.
 local function next_stamp(record) return text(math.max(tonumber(record.stamp or '0') + 1, now)) end
+-- A record that there was keeps its other fields.
+local function hold(key, record, has_metadata, term, attempt, leader, lease, grant)
+  redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', leader,
+             'lease', lease, 'renewed', now_text, 'stamp', next_stamp(record), 'granted', now_text, 'grant', grant)
+  if record.repaired then redis.call('HDEL', key, 'repaired') end
+  if has_metadata then
+    redis.call('HSET', key, 'metadata', '1')
+  elseif record.metadata then
+    redis.call('HDEL', key, 'metadata')
+  end
+end
 local function lease_end(record) return tonumber(record.renewed or '0') + tonumber(record.lease or '0') end
 )lua";
 
@@ -106,9 +120,10 @@ local function metadata_of(record, key)
   local kept = record.metadata and redis.pcall('GET', key)
   return type(kept) == 'string' and kept or ''
 end
-local function show(record, key)
-  return {record.leader, record.term, record.attempt, record.stamp, record.lease, record.renewed,
-          record.granted, metadata_of(record, key)}
+local function show(record, key, metadata_key)
+  local r = redis.call('HMGET', key, 'leader', 'granted')
+  return {r[1], record.term, record.attempt, record.stamp, record.lease, record.renewed, r[2],
+          metadata_of(record, metadata_key)}
 end
 )lua";
 

@@ -15,7 +15,7 @@ local attempt, candidate, lease, floor, metadata, seen_term, seen_stamp, expecte
 local function is_same_server()
   if server == '' then return true end
   local info = redis.pcall('INFO', 'replication')
-  return type(info) == 'string' and info:match('master_replid:(%x+)') == server
+  return type(info) == 'string' and info:find('master_replid:' .. server, 1, true) ~= nil
 end
 
 local record = read(key)
@@ -30,10 +30,12 @@ local restored = false
 if known and record.attempt == attempt then
   if record.state ~= 'held' then return {'FINISHED'} end
   if not is_same_server() then return {'CHANGED'} end
-  restored = server == '' or record.server ~= server
+  local own_lease, previous_lease, vacancy, granted_by =
+      (redis.call('HGET', key, 'grant') or ''):match('^(%d+) (%d+) (%a+) (%x*)$')
+  restored = server == '' or granted_by ~= server
   if not restored then
-    redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp(record))
-    return {'GRANTED', record.term, record.own_lease, record.vacancy, record.previous_lease}
+    redis.call('HSET', key, 'renewed', now_text, 'stamp', next_stamp(record))
+    return {'GRANTED', record.term, own_lease, vacancy, previous_lease}
   end
 end
 
@@ -71,7 +73,7 @@ before = stands or redis.call('ZCARD', queue)
 local wait = 0
 if record.state == 'held' and not found then
   wait = math.min(math.max(lease_end(record) - now, 0), lease_before)
-elseif record.vacated then
+elseif record.state ~= 'held' and record.vacated then
   local turn = math.min(before * 20000, lease_before)
   local passed = now - tonumber(record.vacated)
   if passed >= 0 then wait = math.max(turn - passed, 0) end  -- else the clock was set back
@@ -110,31 +112,29 @@ if not found or wait > 0 or vanished then
     end
   end
   redis.call('HSET', waiting, attempt, table.concat(
-      {inbox, text(now), lease, before + 1, candidate, metadata}, '\n'))
+      {inbox, now_text, lease, before + 1, candidate, metadata}, '\n'))
   if not stands then
     local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')
     redis.call('ZADD', queue, text(math.max(tonumber(last[2] or '0') + 1, now)), attempt)
   end
   if vanished then return {'VANISHED', before + 1, text(tonumber(lease) / 4), text(lease_before)} end
-  local reply = {'HELD', before + 1, text(wait), text(now)}
-  if not found then reply[5] = show(record, metadata_key) end
+  local reply = {'HELD', before + 1, text(wait), now_text}
+  if not found then reply[5] = show(record, key, metadata_key) end
   return reply
 end
 
 if not is_same_server() then return {'CHANGED'} end
-local term = greater(greater(next_of(record.term or '0'), text(now)), next_of(floor))
+local term = greater(greater(next_of(record.term or '0'), now_text), next_of(floor))
 if less('18446744073709551615', term) then return {'EXHAUSTED'} end
 local settled = found == 'released' or found == 'expired'
 local waited_for = settled and lease or text(math.max(tonumber(lease), lease_before))
 -- What can fail comes first, so that a place is not given by a script that fails.
 if stands then leave(attempt) end
 local has_metadata = keep_metadata(metadata_key, metadata)
-redis.call('DEL', key)
-redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', candidate,
-           'lease', waited_for, 'own_lease', lease, 'previous_lease', text(lease_before), 'vacancy', found,
-           'renewed', text(now), 'stamp', next_stamp(record), 'granted', text(now), 'server', server)
-if has_metadata then redis.call('HSET', key, 'metadata', '1') end
-return {'GRANTED', term, lease, found, text(lease_before)}
+local previous_lease = text(lease_before)
+hold(key, record, has_metadata, term, attempt, candidate, waited_for,
+     table.concat({lease, previous_lease, found, server}, ' '))
+return {'GRANTED', term, lease, found, previous_lease}
 )lua";
 
 constexpr std::string_view renew_body = R"lua(
@@ -146,7 +146,7 @@ local function renew(key, attempt, term)
   if r[1] ~= '1' then return 'newer' end
   if r[6] then return 'ended' end
   if r[2] == term and r[3] == attempt and r[4] == 'held' then
-    redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp({stamp = r[5]}))
+    redis.call('HSET', key, 'renewed', now_text, 'stamp', next_stamp({stamp = r[5]}))
     return 'renewed'
   end
   if less(r[2], term) and r[3] ~= attempt then return 'older' end  -- one attempt has one term
@@ -170,7 +170,7 @@ local fault = fault_of(key, record)
 if fault then return fault end
 if record.ended then return {'ended'} end
 if record.term == term and record.attempt == attempt and record.state == 'held' then
-  redis.call('HSET', key, 'renewed', text(now), 'stamp', next_stamp(record))
+  redis.call('HSET', key, 'renewed', now_text, 'stamp', next_stamp(record))
   return {'renewed'}
 end
 if record.term and (record.attempt == attempt or not less(record.term, term)) then
@@ -178,11 +178,8 @@ if record.term and (record.attempt == attempt or not less(record.term, term)) th
 end
 local waited_for = text(math.max(tonumber(lease), tonumber(record.lease or '0')))
 local has_metadata = keep_metadata(metadata_key, metadata)
-redis.call('DEL', key)
-redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', candidate,
-           'lease', waited_for, 'own_lease', lease, 'previous_lease', '0', 'vacancy', 'absent',
-           'renewed', text(now), 'stamp', next_stamp(record), 'granted', text(now), 'repaired', '1')
-if has_metadata then redis.call('HSET', key, 'metadata', '1') end
+hold(key, record, has_metadata, term, attempt, candidate, waited_for, lease .. ' 0 absent ')
+redis.call('HSET', key, 'repaired', '1')
 return {'renewed'}
 )lua";
 
@@ -191,18 +188,17 @@ local key, queue, waiting, metadata_key = unpack(KEYS)
 local attempt, term, mark = unpack(ARGV)
 --common--
 --line--
-local r = redis.call('HMGET', key, 'format', 'term', 'attempt', 'state', 'repaired', 'ended', 'metadata')
-local record = {format = r[1] or nil, term = r[2] or nil, attempt = r[3], state = r[4] or nil}
+local record = read(key)
 local fault = fault_of(key, record)
 if fault then return fault end
 local holds = record.state == 'held' and record.attempt == attempt and (term == '' or term == record.term)
-if holds and not r[6] then
+if holds and not record.ended then
   -- While it was gone, somebody else may have been confirmed.
-  if r[5] then mark = 'abandoned' end
-  redis.call('HSET', key, 'state', mark, 'vacated', text(now))
-  if r[7] then pcall(drop, metadata_key, 'string') end
+  if record.repaired then mark = 'abandoned' end
+  redis.call('HSET', key, 'state', mark, 'vacated', now_text)
+  if record.metadata then pcall(drop, metadata_key, 'string') end
   pcall(leave, attempt)
-  pcall(call_up, key, 3, record.term, mark)  -- it is done, whoever can be told
+  pcall(call_up, key, 1, record.term, mark)  -- it is done, whoever can be told
   return {'DONE', mark}
 end
 local was_first = redis.call('ZRANK', queue, attempt) == 0
@@ -220,10 +216,12 @@ local term = ARGV[1]
 local record = read(key)
 if record.term ~= term or record.ended then return 0 end
 if record.state == 'held' then
+  local leader, _, attempt, stamp, lease, renewed, granted, metadata = unpack(show(record, key, metadata_key))
   redis.pcall('PUBLISH', key .. ':news', table.concat(
-      {'record', term, record.attempt, record.stamp, record.lease, record.renewed, text(now), record.granted,
-       record.leader, metadata_of(record, metadata_key)}, '\n'))
+      {'record', term, attempt, stamp, lease, renewed, now_text, granted, leader, metadata}, '\n'))
   call_up(key, 1, term, 'held')  -- it is next now, and looks when this lease would end
+elseif record.vacated and ARGV[2] == 'some' then
+  call_up(key, 3, term, record.state)
 elseif record.vacated then
   redis.pcall('PUBLISH', key .. ':news', table.concat({'vacant', term, record.state}, '\n'))
 end
@@ -236,8 +234,8 @@ constexpr std::string_view look_body = R"lua(
 local function look(key, metadata_key)
   local record = read(key)
   if fault_of(key, record) then return {'other'} end
-  local answer = {record.ended and 'ended' or record.state or 'absent', text(now), record.term or '0'}
-  if record.state == 'held' and not record.ended then answer[4] = show(record, metadata_key) end
+  local answer = {record.ended and 'ended' or record.state or 'absent', now_text, record.term or '0'}
+  if record.state == 'held' and not record.ended then answer[4] = show(record, key, metadata_key) end
   return answer
 end
 local answers = {}
@@ -263,8 +261,8 @@ for _, attempt in ipairs(redis.call('ZRANGE', queue, 0, -1)) do
   local bid = unpacked(redis.call('HGET', waiting, attempt))
   if bid then bids[#bids + 1] = {bid.candidate, bid.metadata} end
 end
-local answer = {'SEEN', state, record.ended and 1 or 0, text(now), record.term or '0', bids}
-if record.state == 'held' then answer[7] = show(record, metadata_key) end
+local answer = {'SEEN', state, record.ended and 1 or 0, now_text, record.term or '0', bids}
+if record.state == 'held' then answer[7] = show(record, key, metadata_key) end
 return answer
 )lua";
 
@@ -276,7 +274,7 @@ local fault = fault_of(key, record)
 if fault then return fault end
 if not record.term or record.state == 'removed' then return {'GONE'} end
 redis.call('HSET', key, 'ended', '1')
-if record.state == 'held' then redis.call('HSET', key, 'state', 'abandoned', 'vacated', text(now)) end
+if record.state == 'held' then redis.call('HSET', key, 'state', 'abandoned', 'vacated', now_text) end
 drop(queue, 'zset')
 drop(waiting, 'hash')
 if record.metadata then drop(metadata_key, 'string') end
@@ -292,7 +290,7 @@ local fault = fault_of(key, record)
 if fault then return fault end
 local is_trace = record.state == 'removed'
 if not record.term or (is_trace and ARGV[1] == 'trace') then return {'GONE'} end
-if record.state == 'held' then return {'HELD', record.leader} end
+if record.state == 'held' then return {'HELD'} end
 local believed = record.state ~= 'released' and now < lease_end(record)
 if ARGV[1] == 'nothing' and believed then return {'BELIEVED'} end
 redis.call('DEL', key)
@@ -310,7 +308,7 @@ constexpr std::string_view age_body = R"lua(
 --common--
 local known = redis.call('HMGET', KEYS[1], 'server', 'since')
 if known[1] == ARGV[1] and tonumber(known[2]) <= now then return text(now - tonumber(known[2])) end
-redis.call('HSET', KEYS[1], 'format', '1', 'server', ARGV[1], 'since', text(now))
+redis.call('HSET', KEYS[1], 'format', '1', 'server', ARGV[1], 'since', now_text)
 return '0'
 )lua";
 
@@ -323,7 +321,7 @@ constexpr std::string_view reads = "no-writes,allow-oom";
 const Script campaign{"campaign", writes, campaign_body};
 const Script renew{"renew", writes, renew_body};
 const Script repair{"repair", writes, repair_body};
-const Script resign{"resign", writes, resign_body};
+const Script resign{"resign", writes, resign_body, true};
 const Script announce{"announce", writes, announce_body};
 const Script look{"look", reads, look_body};
 const Script inspect{"inspect", reads, inspect_body};

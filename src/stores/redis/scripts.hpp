@@ -13,6 +13,7 @@ struct Script {
   std::string_view name;   // for people
   std::string_view flags;  // understood since Redis 7
   std::string_view body;
+  bool calls_up = false;  // somebody who has waited: to be told before who asks
 };
 
 // KEYS record, queue, waiting, metadata
@@ -34,9 +35,9 @@ extern const Script repair;
 // Gives DONE [the mark that was left] | GONE | a fault
 extern const Script resign;
 
-// KEYS record, queue, waiting, metadata    ARGV term
+// KEYS record, queue, waiting, metadata    ARGV term, all or some
 // Tells everybody who leads, and the next in line that it is that; or that the place of that term
-// is still free.
+// is still free: to all who listen, or to the first three in line.
 extern const Script announce;
 
 // KEYS record, metadata, one pair after the other. Gives for each one: now, then the record's
@@ -51,7 +52,7 @@ extern const Script inspect;
 extern const Script end;
 
 // KEYS record, queue, waiting, metadata    ARGV trace or nothing
-// Gives DONE | GONE | HELD leader | BELIEVED | a fault
+// Gives DONE | GONE | HELD | BELIEVED | a fault
 extern const Script remove;
 
 // KEYS server    ARGV the server's identity    Gives for how long it is known, in microseconds
