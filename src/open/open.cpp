@@ -63,13 +63,19 @@ std::string public_url(std::string_view url) {
 }
 
 Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOptions& options) {
+  const auto openers = stores::openers();
+  const auto opener_of = [&](std::string_view scheme) {
+    return std::find_if(openers.begin(), openers.end(),
+                        [&](const net::Opener* each) { return each->scheme == scheme; });
+  };
+  const auto by_itself = opener_of(text.substr(0, text.find(':')));
+  if (by_itself != openers.end() && (*by_itself)->open_text != nullptr) {
+    return (*by_itself)->open_text(text, options);
+  }
   Result<net::Url> parsed = net::parse_url(text);
   if (!parsed) return parsed.error();
   net::Url url = *std::move(parsed);
-  const auto openers = stores::openers();
-  const auto opener = std::find_if(openers.begin(), openers.end(), [&](const net::Opener* each) {
-    return each->scheme == url.scheme;
-  });
+  const auto opener = opener_of(url.scheme);
   if (opener == openers.end()) {
     return invalid_argument("no store has the scheme " + url.scheme + ": this build knows " +
                             listed(schemes(), ":"));

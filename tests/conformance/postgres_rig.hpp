@@ -41,8 +41,10 @@ class PostgresFixture : public RealTimeFixture {
   }
   [[nodiscard]] Duration lease() const override { return lease_; }
   [[nodiscard]] bool has(Ability ability) const override {
-    if (ability == Ability::stamps) return mode_ == PostgresMode::lease || strict_;
-    return ability == Ability::expires || ability == Ability::pushes || ability == Ability::wipes;
+    if (ability == Ability::stamps || ability == Ability::expires) {
+      return mode_ == PostgresMode::lease || strict_;
+    }
+    return ability == Ability::pushes || ability == Ability::wipes;
   }
   void wipe() override { server_.exec("truncate conclave_election, conclave_session"); }
 

@@ -221,7 +221,7 @@ TEST_F(PostgresStatements, AVersionSeenUnchangedForALeaseIsEvidence) {
 TEST_F(PostgresStatements, AStrictHolderHasToLoseItsSessionAndItsLease) {
   auto anna = std::make_unique<Bidder>(server(), Kind::strict, "anna");
   Bidder bob(server(), Kind::strict, "bob");
-  anna->campaign("election", "a1");
+  const auto term = anna->campaign("election", "a1").term;
   const auto bid = [&] {
     return bob.campaign(
         {.name = "election", .attempt = "b1", .expected = server_time() + 1'000'000});
@@ -229,7 +229,7 @@ TEST_F(PostgresStatements, AStrictHolderHasToLoseItsSessionAndItsLease) {
   let_expire();
   EXPECT_EQ(bid().word, "held") << "its session lives";
   const auto backend = anna->client().told_backend();
-  anna->renew("election", "a1", 0);
+  anna->renew("election", "a1", term);
   anna.reset();
   while (!server().backends("pid = " + std::to_string(backend)).empty()) std::this_thread::yield();
   EXPECT_EQ(bid().word, "held") << "its lease runs";

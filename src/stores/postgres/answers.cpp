@@ -127,6 +127,8 @@ std::int64_t life_in(const Rows& rows, std::size_t row, std::size_t life, std::s
   return word_in(rows, row, kind) == "lease" ? 0 : rows.number(row, life).value_or(0);
 }
 
+bool has_lost_life(const Rows& rows, std::size_t column) { return word_in(rows, 0, column) == "f"; }
+
 RenewAnswer renewed_in(const Rows& rows, std::size_t row, Instant sent, const std::string& where) {
   const auto word = word_in(rows, row, 1);
   if (word == "renewed") return Renewed{sent};
@@ -153,6 +155,11 @@ std::optional<Observation> observed_in(const Rows& rows, std::size_t row) {
 }
 
 std::optional<Inspection> inspection_in(const Rows& rows, std::size_t row) {
+  if (rows.empty()) {
+    Inspection nobody;
+    nobody.vacancy = Vacancy::absent;
+    return nobody;
+  }
   const auto seen = observed_in(rows, row);
   const auto term = rows.number(row, 5);
   if (!seen || !term) return std::nullopt;

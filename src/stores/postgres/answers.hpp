@@ -22,6 +22,8 @@ namespace conclave::postgres {
                                    std::size_t kind);
 
 // ---- the others
+// Whether the column says that our session row is not there.
+[[nodiscard]] bool has_lost_life(const Rows& rows, std::size_t column);
 [[nodiscard]] RenewAnswer renewed_in(const Rows& rows, std::size_t row, Instant sent,
                                      const std::string& where);
 [[nodiscard]] std::optional<Observation> observed_in(const Rows& rows, std::size_t row);

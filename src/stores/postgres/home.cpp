@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stores/postgres/texts.hpp"
+#include "stores/postgres/trouble.hpp"
 
 namespace conclave::postgres {
 namespace {
@@ -39,16 +40,6 @@ std::int64_t random_life() {
 
 std::string milliseconds(Duration length) {
   return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(length).count());
-}
-
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t from = 0; from < text.size();) {
-    const auto to = std::min(text.find(';', from), text.size());
-    parts.push_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
 }
 
 Error refused(ErrorCode code, std::string sentence, bool retryable) {
@@ -89,8 +80,10 @@ Duration Home::age_at(Instant now) const noexcept { return age_ + (now - aged_at
 
 std::vector<Statement> Home::setup() {
   state_ = State::unsettled;
-  if (life_ != 0 && by_clock_) lives_before_.push_back(life_);
+  // With a lock: that of the old life is free, and what it held must not be kept by the new one.
+  if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
   life_ = random_life();
+  is_locked_ = by_lock_;
   std::vector<Statement> statements{
       {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
   if (by_lock_) {
@@ -155,6 +148,18 @@ void Home::prepare(Session::Ready ready) {
       });
 }
 
+// Somebody may have dropped the tables.
+void Home::send(Statement statement, Session::Done done) {
+  session_.send(std::move(statement), [this, done = std::move(done),
+                                       alive = std::weak_ptr(alive_)](Result<Delivered> answer) {
+    if (!alive.expired() && !answer && has_no_tables(answer.error()) && state_ == State::settled) {
+      state_ = State::unsettled;
+      has_tables_ = false;
+    }
+    done(std::move(answer));
+  });
+}
+
 template <typename Act>
 auto Home::while_settling(Act act) {
   return [this, act = std::move(act), round = round_,
@@ -168,24 +173,26 @@ auto Home::while_settling(Act act) {
 void Home::settle() {
   state_ = State::settling;
   if (has_tables_) return note_timeline();
-  if (settings_->create) return create_tables(0);
+  if (settings_->create) return create_tables();
   is_settled(refused(ErrorCode::invalid_state,
                      where() + " has no tables for elections: have them made by the output of "
                                "conclave sql, or leave create=false out",
                      false));
 }
 
-void Home::create_tables(std::size_t next) {
-  const auto parts = parts_of(statement(postgres::create_tables, tables_));
-  if (next == parts.size()) {
-    return session_.send({statement(note, tables_), {timeline_, "new"}},
-                         while_settling([this](const Delivered&) {
-                           has_tables_ = true;
-                           note_timeline();
-                         }));
-  }
-  session_.send({parts[next], {}},
-                while_settling([this, next](const Delivered&) { create_tables(next + 1); }));
+// In one statement, so that it is one transaction, and one after the other: two who make the same
+// table at once get errors that say nothing.
+void Home::create_tables() {
+  session_.send({"do $conclave$ begin perform pg_advisory_xact_lock(7163850212);" +
+                     statement(postgres::create_tables, tables_) + "; end $conclave$",
+                 {}},
+                while_settling([this](const Delivered&) {
+                  session_.send({statement(note, tables_), {timeline_, "new"}},
+                                while_settling([this](const Delivered&) {
+                                  has_tables_ = true;
+                                  note_timeline();
+                                }));
+                }));
 }
 
 void Home::note_timeline() {
@@ -196,8 +203,28 @@ void Home::note_timeline() {
                     age_ = from_micros(*age);
                     aged_at_ = answer.sent;
                   }
-                  by_clock_ ? open_life() : is_settled(std::nullopt);
+                  lock_life();
                 }));
+}
+
+// After a life that was lost while its session goes on.
+void Home::lock_life() {
+  if (!by_clock_) return is_settled(std::nullopt);
+  if (is_locked_ || !by_lock_) return open_life();
+  session_.send({"select pg_advisory_unlock_all(), pg_try_advisory_lock($1::bigint)",
+                 {std::to_string(life_)}},
+                while_settling([this](const Delivered&) {
+                  is_locked_ = true;
+                  open_life();
+                }));
+}
+
+void Home::lose_life() {
+  if (state_ != State::settled || !by_clock_) return;
+  state_ = State::unsettled;
+  lives_before_.clear();
+  life_ = random_life();
+  is_locked_ = false;
 }
 
 void Home::open_life() {

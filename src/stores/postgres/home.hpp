@@ -22,9 +22,7 @@ class Home {
 
   // Calls back when bids can be made, or with what keeps them from it.
   void prepare(Session::Ready ready);
-  void send(Statement statement, Session::Done done) {
-    session_.send(std::move(statement), std::move(done));
-  }
+  void send(Statement statement, Session::Done done);
 
   [[nodiscard]] std::int64_t life() const noexcept { return life_; }
   [[nodiscard]] std::string kind() const;  // as the rows have it
@@ -32,6 +30,9 @@ class Home {
   // For how long this server has decided.
   [[nodiscard]] Duration age_at(Instant now) const noexcept;
   [[nodiscard]] const std::string& where() const { return session_.where(); }
+
+  // Our session row has gone: nothing that is held in its name is, and a new life begins.
+  void lose_life();
 
   // What was last heard of the session row. Something else in a renewal makes it worthless.
   std::int64_t news = 0;
@@ -42,8 +43,9 @@ class Home {
   [[nodiscard]] std::vector<Statement> setup();
   [[nodiscard]] std::optional<Error> greeted(const std::vector<Delivered>& answers);
   void settle();
-  void create_tables(std::size_t next);
+  void create_tables();
   void note_timeline();
+  void lock_life();
   void open_life();
   void is_settled(const std::optional<Error>& failed);
   template <typename Act>
@@ -61,6 +63,7 @@ class Home {
   std::int64_t life_ = 0;
   std::vector<std::int64_t> lives_before_;  // as far as they may have a session row
   bool has_tables_ = false;
+  bool is_locked_ = false;  // the present life
   std::string timeline_;
   Duration age_{};
   Instant aged_at_{};

@@ -4,13 +4,16 @@
 
 namespace conclave {
 
-std::shared_ptr<Store> make_postgres_store(
-    PostgresOptions options) {  // NOLINT(performance-unnecessary-value-param)
-  auto checked = postgres::settings_of(options);
-  if (!checked) throw std::invalid_argument(checked.error().message);
-  const auto settings = std::make_shared<const postgres::Settings>(*std::move(checked));
-  const auto loop = net::given_or_new(options.loop);
-  return keep_with_loop(loop, std::make_shared<postgres::PostgresStore>(loop, settings));
+std::shared_ptr<Store> postgres::make_store(Settings settings, std::shared_ptr<Loop> given) {
+  const auto loop = net::given_or_new(given);
+  return keep_with_loop(loop, std::make_shared<PostgresStore>(
+                                  loop, std::make_shared<const Settings>(std::move(settings))));
+}
+
+std::shared_ptr<Store> make_postgres_store(PostgresOptions options) {
+  auto settings = postgres::settings_of(options);
+  if (!settings) throw std::invalid_argument(settings.error().message);
+  return postgres::make_store(*std::move(settings), std::move(options.loop));
 }
 
 }  // namespace conclave

@@ -3,6 +3,7 @@
 
 #include "stores/postgres/answers.hpp"
 #include "stores/postgres/postgres_store.hpp"
+#include "stores/postgres/trouble.hpp"
 
 namespace conclave::postgres {
 
@@ -17,6 +18,11 @@ Operation PostgresStore::ask(Through& through, std::function<void(Answered)> don
     if (!call->is_open()) return;
     through.send(std::move(statement),
                  calls_.while_alive([=, this](const Result<Delivered>& answer) {
+                   if constexpr (std::is_same_v<Answered, InspectAnswer>) {
+                     if (!answer && has_no_tables(answer.error())) {
+                       return calls_.answer(call, Answered{understand(Delivered{})});
+                     }
+                   }
                    if (!answer) return calls_.answer(call, Answered{Unknown{answer.error()}});
                    if (answer->replication_cancelled) {
                      return calls_.answer(call, Answered{Unknown{not_replicated(home_.where())}});

@@ -82,14 +82,14 @@ void PostgresStore::look() {
 
 void PostgresStore::looked(const std::vector<std::string>& elections,
                            const Result<Delivered>& answer) {
-  if (!answer) {  // later; the tables may not even be there yet
+  if (!answer && !has_no_tables(answer.error())) {  // later
     to_look_.insert(elections.begin(), elections.end());
     if (std::exchange(look_planned_, true)) return;
     loop_->post_at(now() + settings_->request_timeout, calls_.while_alive([this] { look(); }));
     return;
   }
   std::map<std::string_view, std::size_t> rows;
-  for (std::size_t i = 0; i < answer->rows.size(); ++i) {
+  for (std::size_t i = 0; answer && i < answer->rows.size(); ++i) {
     if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
   }
   const auto alive = calls_.alive();
@@ -110,7 +110,7 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
 // ---------------------------------------------------------------- the end of others
 
 void PostgresStore::watch_lives() {
-  if (settings_->mode != PostgresMode::advisory) return;
+  if (traits_.judge != LeaseJudge::session) return;  // by the clock, a dead session is not the end
   const auto next = [this]() -> std::optional<std::int64_t> {
     std::vector<std::int64_t> taken{home_.life()};
     for (const auto& each : waiters_) {

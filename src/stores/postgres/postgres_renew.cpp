@@ -1,6 +1,7 @@
 // Renewals, many in one statement, and how a term is given back.
 #include <conclave/names.hpp>
 
+#include "stores/postgres/answers.hpp"
 #include "stores/postgres/postgres_calls.hpp"
 #include "stores/postgres/texts.hpp"
 
@@ -64,6 +65,7 @@ void PostgresStore::renewed(const RenewingPtr& renewing, const Result<Delivered>
     home_.news = *news;
     return renew_again(renewing);
   }
+  if (has_lost_life(rows, 3)) home_.lose_life();
   for (std::size_t i = 0; i < rows.size() && !alive.expired(); ++i) {
     auto with = renewed_in(rows, i, answer->sent, home_.where());
     if (std::holds_alternative<TermLost>(with)) {

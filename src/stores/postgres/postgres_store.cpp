@@ -143,6 +143,11 @@ void PostgresStore::bid_together(std::vector<Standing> some) {
                home_.kind(), std::to_string(micros(settings_->lease)), channels.text()}},
              calls_.while_alive([this, some = std::move(some)](const Result<Delivered>& answer) {
                bidding_ = false;
+               if (answer && !answer->rows.empty() && has_lost_life(answer->rows, 17)) {
+                 home_.lose_life();  // so nothing was granted: once more
+                 bids_.insert(bids_.begin(), some.begin(), some.end());
+                 return bid_soon();
+               }
                std::map<std::string_view, std::size_t> rows;
                for (std::size_t i = 0; answer && i < answer->rows.size(); ++i) {
                  if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
@@ -190,10 +195,8 @@ Operation PostgresStore::inspect(std::string election, std::function<void(Inspec
     return calls_.reply(std::move(done), InspectAnswer{Refused{*std::move(error)}});
   Array names;
   names.add(election);
-  return ask<InspectAnswer>(home_, std::move(done), {text(postgres::look), {names.text()}},
+  return ask<InspectAnswer>(side_, std::move(done), {text(postgres::look), {names.text()}},
                             [this](const Delivered& answer) -> InspectAnswer {
-                              if (answer.rows.empty())
-                                return Inspection{.vacancy = Vacancy::absent};
                               auto inspection = inspection_in(answer.rows, 0);
                               if (!inspection) return Unknown{nonsense(home_.where())};
                               return *std::move(inspection);

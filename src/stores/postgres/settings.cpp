@@ -250,7 +250,7 @@ std::string_view Settings::keyword(std::string_view name) const {
   return {};
 }
 
-Result<Settings> settings_of(const PostgresOptions& given) {
+Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duration> lease) {
   const auto taken = take_apart(given.url);
   if (!taken) return taken.error();
   Given parts = *taken;
@@ -258,6 +258,7 @@ Result<Settings> settings_of(const PostgresOptions& given) {
   for (const auto& [name, text] : parts.ours) {
     if (auto error = take(name, text, options)) return *std::move(error);
   }
+  if (lease) options.lease = *lease;
   if (const auto inside = parts.libpq.extract("password"); !inside.empty()) {
     if (!options.password.empty()) {
       return invalid_argument("password: it is in the URL and in the options: leave one out");

@@ -1,6 +1,7 @@
 // The options of a store, checked, as its sessions use them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,7 +36,11 @@ struct Settings {
   [[nodiscard]] std::string_view keyword(std::string_view name) const;
 };
 
-[[nodiscard]] Result<Settings> settings_of(const PostgresOptions& options);
+// `lease`, where it is given, wins over that of the URL.
+[[nodiscard]] Result<Settings> settings_of(const PostgresOptions& options,
+                                           std::optional<Duration> lease = std::nullopt);
+
+[[nodiscard]] std::shared_ptr<Store> make_store(Settings settings, std::shared_ptr<Loop> loop);
 
 // As they are now: a file or a function may have others than the last time. Empty ones are left to
 // libpq, which has its passfile and its environment.

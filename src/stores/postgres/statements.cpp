@@ -53,7 +53,7 @@ create table if not exists {session} (
 create table if not exists {election} (
   name text collate "C" primary key, format int not null default 1, term bigint not null, state text not null,
   attempt text not null, leader text not null, metadata text not null, kind text not null, life bigint not null,
-  stamp bigint not null default 1, lease bigint not null, vacancy text not null, previous_lease bigint not null,
+  stamp bigint not null default 1, lease bigint not null, own_lease bigint not null, vacancy text not null, previous_lease bigint not null,
   granted bigint not null, vacated bigint, ended boolean not null default false,
   unique (name, term)) with (fillfactor = 50);
 create index if not exists {index} on {election} (life)
@@ -86,7 +86,8 @@ found as materialized (
   select e.* from {election} e where e.name in (select name from bid) order by e.name for update skip locked),
 rival as materialized (
   select f.name, f.term, f.stamp, f.lease, f.kind, f.life, b.seen_term, b.seen_stamp, b.expected
-  from found f join bid b using (name) where f.state = 'held' and f.attempt <> b.attempt and f.life <> $9),
+  from found f join bid b using (name) where f.state = 'held' and f.attempt <> b.attempt
+    and (f.life <> $9 or f.kind <> 'advisory')),
 dead as materialized (
   select life from (select distinct life from rival where kind <> 'lease') r where pg_try_advisory_xact_lock_shared(life)),
 mine as materialized (select s.life from {session} s where s.life = $9 for update skip locked),
@@ -108,7 +109,7 @@ judged as materialized (
       when f.state = 'removed' and clock.now - f.vacated < f.lease then 'abandoned'
       when f.state = 'removed' or f.term < b.floor then 'absent'
       when f.state <> 'held' then f.state
-      when f.life = $9 then 'held'
+      when f.kind = 'advisory' and f.life = $9 then 'held'
       when f.kind = 'advisory' and d.life is not null then 'ended'
       when f.kind = 'lease' and l.life is not null then 'expired'
       when f.kind = 'strict' and d.life is not null and l.life is not null then 'expired'
@@ -126,16 +127,17 @@ taken as (
     stamp = e.stamp + 1,
     lease = case when v.found_as = 'repeated' then e.lease
       when v.found_as in ('absent', 'abandoned') then greatest($11, e.lease) else $11 end,
+    own_lease = case v.found_as when 'repeated' then e.own_lease else $11 end,
     vacancy = case v.found_as when 'repeated' then e.vacancy else v.found_as end,
     previous_lease = case v.found_as when 'repeated' then e.previous_lease else e.lease end,
     granted = clock.now, vacated = null
   from verdict v, clock where e.name = v.name and v.is_found and v.is_granted
-  returning e.name, e.term, e.vacancy, e.lease, e.previous_lease),
+  returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease),
 made as (
-  insert into {election} as e (name, term, state, attempt, leader, metadata, kind, life, lease, vacancy, previous_lease, granted)
-  select v.name, greatest(v.floor + 1, clock.now), 'held', v.attempt, v.candidate, v.metadata, $10, $9, $11, 'absent', 0, clock.now
+  insert into {election} as e (name, term, state, attempt, leader, metadata, kind, life, lease, own_lease, vacancy, previous_lease, granted)
+  select v.name, greatest(v.floor + 1, clock.now), 'held', v.attempt, v.candidate, v.metadata, $10, $9, $11, $11, 'absent', 0, clock.now
   from verdict v, clock where not v.is_found and v.is_granted order by v.name
-  on conflict do nothing returning e.name, e.term, e.vacancy, e.lease, e.previous_lease),
+  on conflict do nothing returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease),
 granted as materialized (select * from taken union all select * from made),
 renewed as (
   update {session} s set renewed = clock.now, stamp = s.stamp + 1 from clock
@@ -145,27 +147,31 @@ told as (
   where s.life in (select v.old_life from verdict v join granted g using (name) where v.old_life <> $9))
 select v.name, case when g.name is not null then 'granted' when v.is_found and v.found_as in ('over', 'finished', 'held', 'newer')
     then v.found_as else 'busy' end,
-  g.term, g.vacancy, g.lease, g.previous_lease, clock.now,
+  g.term, g.vacancy, g.own_lease, g.previous_lease, clock.now,
   f.leader, f.metadata, f.term, f.attempt, f.stamp + coalesce(s.stamp, 0), f.lease, s.renewed, f.granted, f.kind, f.life,
+  exists (select from {session} s where s.life = $9),
   case when g.name is not null then pg_notify(v.channel, v.name) end
 from verdict v cross join clock left join granted g using (name) left join found f using (name) left join {session} s on s.life = f.life
 )sql";
 
 const std::string_view renew = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
+due as materialized (
+  select d.ord, e.name is null or e.state = 'removed' as is_gone, e.ended, e.term > d.term as is_superseded,
+    e.attempt = d.attempt and e.term = d.term and e.life = $4 and e.state = 'held' and not e.ended as is_held
+  from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as d (name, attempt, term, ord)
+    left join {election} e using (name)),
 me as (
   update {session} s set renewed = clock.now, stamp = s.stamp + 1 from clock
-  where s.life = $4 and $5 <> 'advisory' returning s.news)
+  where s.life = $4 and $5 <> 'advisory' and exists (select from due where is_held) returning s.news)
 select d.ord, case
-    when $5 <> 'advisory' and not exists (select from me) then 'gone'
-    when e.name is null or e.state = 'removed' then 'gone'
-    when e.ended then 'ended'
-    when e.attempt = d.attempt and e.term = d.term and e.life = $4 and e.state = 'held' then 'renewed'
-    when e.term > d.term then 'superseded'
+    when d.is_held and ($5 = 'advisory' or exists (select from me)) then 'renewed'
+    when d.is_gone or d.is_held then 'gone'
+    when d.ended then 'ended'
+    when d.is_superseded then 'superseded'
     else 'gone' end,
-  (select news from me)
-from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as d (name, attempt, term, ord)
-  left join {election} e using (name) order by d.ord
+  (select news from me), exists (select from {session} s where s.life = $4)
+from due d order by d.ord
 )sql";
 
 const std::string_view resign = R"sql(
@@ -200,7 +206,7 @@ verdict as materialized (
   select f.name, case
       when f.state = 'held' then 'held'
       when f.state = 'removed' and $2 = 'trace' then 'gone'
-      when $2 = 'nothing' and clock.now - coalesce(f.vacated, f.granted) < f.lease and f.state <> 'released' then 'believed'
+      when $2 = 'nothing' and clock.now - f.vacated < f.lease and f.state <> 'released' then 'believed'
       else 'done' end as word
   from found f, clock),
 traced as (

@@ -43,10 +43,11 @@ extern const std::string_view close_session;  // $1 life
 // unchanged, $8 expected server times: arrays, one element for each bid, each name once.
 // $9 life, $10 kind, $11 lease, $12 channels. For each: name, word; term, vacancy, lease and
 // previous lease of a grant; the server's clock; of who holds it leader, metadata, term, attempt,
-// stamp, lease, renewed, granted, kind, life.
+// stamp, lease, renewed, granted, kind, life; whether our session row is there.
 extern const std::string_view campaign;
 
-// $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row.
+// $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row,
+// and whether it is there.
 extern const std::string_view renew;
 
 // $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel. A row if it was held.

@@ -44,7 +44,7 @@ constexpr std::array known{
           "has as many connections as it takes: raise max_connections, or the limit of the role or "
           "the database"},
     Known{"53", ErrorCode::unavailable, "is short of something", true, false, true},
-    Known{"42P01", ErrorCode::unsupported,
+    Known{"42P01", ErrorCode::invalid_state,
           "has no table of ours there: let it be made (create), or check schema", false, false,
           true},
     Known{"3F000", ErrorCode::invalid_argument, "does not have the schema: check schema", false,
@@ -240,6 +240,8 @@ Error timed_out(const std::string& where, Duration limit, std::string_view await
               " ms (" + std::string(setting) + "): " + std::string(awaited) + " did not come",
           true, in_doubt};
 }
+
+bool has_no_tables(const Error& error) { return error.code == ErrorCode::invalid_state; }
 
 Error closed(const std::string& where) {
   return {ErrorCode::cancelled, "the session with " + where + " was closed", false, false};

@@ -25,6 +25,9 @@ namespace conclave::postgres {
 [[nodiscard]] Error timed_out(const std::string& where, Duration limit, std::string_view awaited,
                               std::string_view setting, bool in_doubt);
 
+// That of a statement on tables that nobody has made.
+[[nodiscard]] bool has_no_tables(const Error& error);
+
 [[nodiscard]] Error closed(const std::string& where);
 
 // For a message: one line, and not a long one.
