@@ -95,6 +95,7 @@ class Bidder {
         if (all[i].name == row.at(0)) told[i] = told_in(row);
       }
     }
+    client_.exec("set idle_session_timeout = 0");  // how long it is silent is the tests' affair
     return told;
   }
 
@@ -117,9 +118,10 @@ class Bidder {
   bool resign(const std::string& election, const std::string& attempt,
               std::optional<std::int64_t> term, const std::string& mark = "released") {
     return !client_
-                .exec(sql(postgres::resign),
-                      {election, attempt,
-                       term ? std::optional(std::to_string(*term)) : std::nullopt, mark, "channel"})
+                .exec(
+                    sql(postgres::resign),
+                    {election, attempt, term ? std::optional(std::to_string(*term)) : std::nullopt,
+                     mark, "channel", "f"})
                 .empty();
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "stores/postgres/texts.hpp"
@@ -125,6 +126,23 @@ std::optional<Held> held_in(const Rows& rows, std::size_t row, Duration lease) {
 
 std::int64_t life_in(const Rows& rows, std::size_t row, std::size_t life, std::size_t kind) {
   return word_in(rows, row, kind) == "lease" ? 0 : rows.number(row, life).value_or(0);
+}
+
+std::optional<Letter> letter_in(std::string_view text) {
+  const auto word = text.substr(0, text.find(' '));
+  if (word.size() == text.size()) return std::nullopt;
+  text.remove_prefix(word.size() + 1);
+  const auto number = text.substr(0, text.find(' '));
+  std::uint64_t term = 0;
+  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), term);
+  if (failed != std::errc{} || end != number.data() + number.size() ||
+      end == text.data() + text.size()) {
+    return std::nullopt;
+  }
+  Letter letter{std::string(text.substr(number.size() + 1)), {term}, {}};
+  const auto vacancy = parse_vacancy(word);
+  if (vacancy == Vacancy::released || vacancy == Vacancy::abandoned) letter.vacancy = vacancy;
+  return letter;
 }
 
 bool has_lost_life(const Rows& rows, std::size_t column) { return word_in(rows, 0, column) == "f"; }

@@ -22,6 +22,14 @@ namespace conclave::postgres {
                                    std::size_t kind);
 
 // ---- the others
+// What the server tells those who listen: that a place is free, or that something else has changed.
+struct Letter {
+  std::string election{};
+  Term term{};
+  std::optional<Vacancy> vacancy{};
+};
+[[nodiscard]] std::optional<Letter> letter_in(std::string_view text);
+
 // Whether the column says that our session row is not there.
 [[nodiscard]] bool has_lost_life(const Rows& rows, std::size_t column);
 [[nodiscard]] RenewAnswer renewed_in(const Rows& rows, std::size_t row, Instant sent,

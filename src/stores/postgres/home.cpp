@@ -18,10 +18,11 @@ select pg_is_in_recovery(), current_setting('transaction_read_only'), current_se
   to_regclass($1) is not null and to_regclass($2) is not null and to_regclass($3) is not null
 )sql";
 
-// Only on a session of our own: a pooler would hand the setting on to others.
-constexpr std::string_view end_when_idle = R"sql(
-select set_config('idle_session_timeout', $1, false), set_config('lock_timeout', $2, false),
-  pg_try_advisory_lock($3::bigint)
+// Only on a session of our own: a pooler would hand the setting on to others. As long as it holds
+// nothing, it may be idle.
+constexpr std::string_view begin_life = R"sql(
+select set_config('idle_session_timeout', '0', false), set_config('lock_timeout', $1, false),
+  pg_try_advisory_lock($2::bigint)
 )sql";
 
 // Since when it decides. Whoever makes the tables knows that nobody was elected before.
@@ -87,9 +88,8 @@ std::vector<Statement> Home::setup() {
   std::vector<Statement> statements{
       {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
   if (by_lock_) {
-    statements.push_back({std::string(end_when_idle),
-                          {milliseconds(settings_->lease), milliseconds(settings_->request_timeout),
-                           std::to_string(life_)}});
+    statements.push_back({std::string(begin_life),
+                          {milliseconds(settings_->request_timeout), std::to_string(life_)}});
   }
   return statements;
 }

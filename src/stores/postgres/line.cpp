@@ -32,6 +32,7 @@ SELECT set_config('statement_timeout', '0', false),
        set_config('idle_in_transaction_session_timeout', '0', false),
        set_config('default_transaction_isolation', 'read committed', false),
        set_config('default_transaction_read_only', 'off', false),
+       set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('synchronous_commit',
                   CASE current_setting('synchronous_commit')
                     WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false),
@@ -174,6 +175,14 @@ void Line::set_up() {
   if (alive.expired() || step != step_) return;
   for (auto& each : asked) setup_.push_back(std::move(each));
   send_setup();
+}
+
+// Behind a pooler another session might be asked to execute what this one has prepared.
+void Line::send(const Statement& statement) {
+  if (!statement.often || !is_pooled_) return wire_->send(statement);
+  Statement once = statement;
+  once.often = false;
+  wire_->send(once);
 }
 
 void Line::send_setup() {

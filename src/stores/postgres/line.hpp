@@ -37,7 +37,7 @@ class Line {
 
   void open();   // unless it was before
   void close();  // for good, without a word
-  void send(const Statement& statement) { wire_->send(statement); }
+  void send(const Statement& statement);
   // This connection is of no use: the next one.
   void fail(const Error& why);
 

@@ -31,6 +31,18 @@ void PostgresStore::is_listening() {
   if (side_.is_pooled()) look_again();
 }
 
+// That a place is free is told on the spot, and asked for in the next breath; who leads is looked
+// at.
+void PostgresStore::heard(const std::string& letter) {
+  const auto mail = letter_in(letter);
+  if (!mail) return;
+  if (mail->vacancy) {
+    ears_.is_held_by(mail->election, 0, {});
+    return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});
+  }
+  look_soon(mail->election);
+}
+
 // Through a pooler nothing is told: those who follow are looked for.
 void PostgresStore::look_again() {
   if (std::exchange(looks_again_, true)) return;
@@ -73,7 +85,7 @@ void PostgresStore::look() {
   side_.prepare(calls_.while_alive(
       [this, elections, names = names.text()](const std::optional<Error>& failed) {
         if (failed) return looked(elections, *failed);
-        side_.send({text(postgres::look), {names}},
+        side_.send(often(postgres::look, {names}),
                    calls_.while_alive([this, elections](const Result<Delivered>& answer) {
                      looked(elections, answer);
                    }));

@@ -51,8 +51,7 @@ PostgresStore::PostgresStore(std::shared_ptr<net::AsioLoop> loop,
                    loop_->post(calls_.while_alive([this] { is_listening(); }));
                    return std::optional<Error>{};
                  },
-             .notified = [this](const std::string&,
-                                const std::string& election) { look_soon(election); }}),
+             .notified = [this](const std::string&, const std::string& letter) { heard(letter); }}),
       calls_(*loop_, [this] { return given_up(home_.where()); }) {}
 
 PostgresStore::~PostgresStore() = default;
@@ -137,10 +136,10 @@ void PostgresStore::bid_together(std::vector<Standing> some) {
     expected.add(server ? Number(micros(server->time_since_epoch())) : Number());
     channels.add(channel(bid.election));
   }
-  home_.send({text(postgres::campaign),
-              {names.text(), attempts.text(), candidates.text(), metadata.text(), floors.text(),
-               terms.text(), stamps.text(), expected.text(), std::to_string(home_.life()),
-               home_.kind(), std::to_string(micros(settings_->lease)), channels.text()}},
+  home_.send(often(postgres::campaign, {names.text(), attempts.text(), candidates.text(),
+                                        metadata.text(), floors.text(), terms.text(), stamps.text(),
+                                        expected.text(), std::to_string(home_.life()), home_.kind(),
+                                        std::to_string(micros(settings_->lease)), channels.text()}),
              calls_.while_alive([this, some = std::move(some)](const Result<Delivered>& answer) {
                bidding_ = false;
                if (answer && !answer->rows.empty() && has_lost_life(answer->rows, 17)) {

@@ -58,6 +58,7 @@ class PostgresStore final : public Store {
   // ---- listening
   void is_lost(const Error& why);
   void is_listening();
+  void heard(const std::string& letter);
   void look_soon(const std::string& election);
   void look();
   void looked(const std::vector<std::string>& elections, const Result<Delivered>& answer);
@@ -71,6 +72,10 @@ class PostgresStore final : public Store {
   Operation ask(Through& through, std::function<void(Answered)> done, Statement statement,
                 Act understand);
   [[nodiscard]] std::string text(std::string_view of) const { return statement(of, tables_); }
+  [[nodiscard]] Statement often(std::string_view of,
+                                std::vector<std::optional<std::string>> parameters) const {
+    return {text(of), std::move(parameters), {}, true};
+  }
   [[nodiscard]] std::string channel(std::string_view election) const;
   [[nodiscard]] Instant now() const noexcept { return clock().now(); }
 

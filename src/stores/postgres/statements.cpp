@@ -149,8 +149,9 @@ select v.name, case when g.name is not null then 'granted' when v.is_found and v
     then v.found_as else 'busy' end,
   g.term, g.vacancy, g.own_lease, g.previous_lease, clock.now,
   f.leader, f.metadata, f.term, f.attempt, f.stamp + coalesce(s.stamp, 0), f.lease, s.renewed, f.granted, f.kind, f.life,
-  exists (select from {session} s where s.life = $9),
-  case when g.name is not null then pg_notify(v.channel, v.name) end
+  $10 = 'advisory' or exists (select from {session} s where s.life = $9),
+  case when g.name is not null then pg_notify(v.channel, 'held ' || g.term || ' ' || v.name) end,
+  case when g.name is not null and $10 <> 'lease' then set_config('idle_session_timeout', ($11 / 1000 + 1)::text, false) end
 from verdict v cross join clock left join granted g using (name) left join found f using (name) left join {session} s on s.life = f.life
 )sql";
 
@@ -170,7 +171,7 @@ select d.ord, case
     when d.ended then 'ended'
     when d.is_superseded then 'superseded'
     else 'gone' end,
-  (select news from me), exists (select from {session} s where s.life = $4)
+  (select news from me), $5 = 'advisory' or exists (select from {session} s where s.life = $4)
 from due d order by d.ord
 )sql";
 
@@ -179,8 +180,8 @@ with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000
 left_free as (
   update {election} e set state = $4, vacated = clock.now, stamp = e.stamp + 1 from clock
   where e.name = $1 and e.attempt = $2 and ($3::bigint is null or e.term = $3) and e.state = 'held'
-  returning e.name)
-select pg_notify($5, name) from left_free
+  returning e.name, e.term)
+select pg_notify($5, $4 || ' ' || term || ' ' || name), case when $6 then set_config('idle_session_timeout', '0', false) end from left_free
 )sql";
 
 const std::string_view look = R"sql(
@@ -194,9 +195,9 @@ with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000
 over as (
   update {election} e set ended = true, stamp = e.stamp + 1, vacated = coalesce(e.vacated, clock.now),
     state = case e.state when 'held' then 'abandoned' else e.state end
-  from clock where e.name = $1 and e.state <> 'removed' and not e.ended returning e.name, e.life),
+  from clock where e.name = $1 and e.state <> 'removed' and not e.ended returning e.name, e.term, e.life),
 told as (update {session} s set news = s.news + 1 where s.life in (select life from over))
-select pg_notify($2, name) from over
+select pg_notify($2, 'ended ' || term || ' ' || name) from over
 )sql";
 
 const std::string_view remove = R"sql(

@@ -1,6 +1,9 @@
 // What the server decides, and what it is asked. Every verb is one statement, so nobody comes
 // between reading a row and writing it, and through a pooler it is one transaction.
 //
+// The session of a process that holds something by its lock is ended by the server when it is idle
+// for a lease (idle_session_timeout): a process that stands still has lost its term by then.
+//
 // Rules that all of them keep
 //  - Nobody waits for a row: whoever is in the way is skipped, and the answer says "busy". A
 //  session
@@ -50,7 +53,8 @@ extern const std::string_view campaign;
 // and whether it is there.
 extern const std::string_view renew;
 
-// $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel. A row if it was held.
+// $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel, $6 whether nothing else is held on
+// this session. A row if it was held.
 extern const std::string_view resign;
 
 // $1 names. For each that there is: name, format, state, leader, metadata, term, attempt, stamp,

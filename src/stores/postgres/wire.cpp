@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 #include <openssl/ssl.h>
 
+#include <map>
 #include <utility>
 
 #include "net/descriptor.hpp"
@@ -129,17 +130,32 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
   // ---------------------------------------------------------------- sending
 
   void send(const Statement& statement) {
+    if (!statement.often || is_adopted) return transmit(statement, nullptr);
+    const auto [known, is_new] =
+        plans.try_emplace(statement.sql, "conclave_" + std::to_string(plans.size() + 1));
+    if (!is_new) return transmit(statement, known->second.c_str());
+    preparing = statement;
+    transmit(statement, known->second.c_str());
+  }
+
+  // Prepares it, or executes what was prepared under that name, or without one as it is.
+  void transmit(const Statement& statement, const char* name) {
     std::vector<const char*> values;
     for (const auto& each : statement.parameters) {
       values.push_back(each ? each->c_str() : nullptr);
     }
+    const char* const sql = statement.sql.c_str();
+    const int count = static_cast<int>(values.size());
     answer = {};
     is_waiting = true;
     bool went = false;
     watch.use([&] {
-      went = PQsendQueryParams(connection.get(), statement.sql.c_str(),
-                               static_cast<int>(values.size()), nullptr, values.data(), nullptr,
-                               nullptr, 0) == 1;
+      PGconn* const to = connection.get();
+      went = (preparing ? PQsendPrepare(to, name, sql, 0, nullptr)
+              : name != nullptr
+                  ? PQsendQueryPrepared(to, name, count, values.data(), nullptr, nullptr, 0)
+                  : PQsendQueryParams(to, sql, count, nullptr, values.data(), nullptr, nullptr,
+                                      0)) == 1;
       return PQsocket(connection.get());
     });
     if (!went) return soon(&Core::ended);
@@ -181,14 +197,19 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
       if (handlers.notified) handlers.notified(std::move(channel), std::move(payload));
     }
     if (over) return;
-    if (heard.is_answered) {
-      is_waiting = false;
-      handlers.answered(std::exchange(answer, {}));
-    }
+    if (heard.is_answered) take_answer();
     if (over) return;
     if (heard.is_over || fatal) return ended();
     watch.when_readable(when(&Core::receive));
     if (!flush()) ended();  // libpq may have had to wait for room, and may have it now
+  }
+
+  void take_answer() {
+    const auto prepared = std::exchange(preparing, std::nullopt);
+    if (prepared && !answer.error) return send(*prepared);
+    if (prepared) plans.erase(prepared->sql);
+    is_waiting = false;
+    handlers.answered(std::exchange(answer, {}));
   }
 
   Heard read() {
@@ -279,7 +300,9 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
   Connection connection{nullptr, &PQfinish};
   int was_nonblocking = 0;  // of the application's
   bool is_adopted = false;
-  bool is_waiting = false;  // for an answer
+  bool is_waiting = false;                     // for an answer
+  std::map<std::string, std::string> plans{};  // their names, by the text
+  std::optional<Statement> preparing{};        // to be executed then
   bool failed = false;
   bool over = false;
   Answer answer{};

@@ -28,6 +28,7 @@ struct Statement {
   // Until it is answered one way or the other, counted from send(). Zero: the request time-out;
   // Duration::max(): for ever.
   Duration patience{};
+  bool often = false;  // the server keeps its plan, where the session is ours alone
 };
 
 // What the server said to a statement.
