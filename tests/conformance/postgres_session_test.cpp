@@ -65,7 +65,7 @@ TEST(PostgresSession, KeepsItsConnectionWhenAStatementFails) {
   EXPECT_FALSE(failed.error().in_doubt);
   const auto missing = rig.ask({"SELECT * FROM nowhere", {}, long_time});
   ASSERT_FALSE(missing);
-  expect_sentence(missing.error(), ErrorCode::unsupported, "relation \"nowhere\" does not exist");
+  expect_sentence(missing.error(), ErrorCode::invalid_state, "relation \"nowhere\" does not exist");
   EXPECT_EQ(rig.value("SELECT 1"), "1");
   EXPECT_EQ(rig.pid(), pid);
   EXPECT_EQ(rig.notes(), (Strings{"error", "error", "answer"}));

@@ -1,10 +1,66 @@
+// What `conclave doctor` asks. On the session that looks: nothing is made or locked for it.
+#include <algorithm>
+
+#include "stores/postgres/findings.hpp"
 #include "stores/postgres/postgres_calls.hpp"
+#include "stores/postgres/texts.hpp"
 
 namespace conclave::postgres {
+namespace {
+
+constexpr std::size_t round_trips = 9;
+constexpr const char* server_clock =
+    "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+
+Duration middle(std::vector<Duration> all) {
+  const auto half = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), half, all.end());
+  return *half;
+}
+
+}  // namespace
+
+struct PostgresStore::Examination {
+  net::CallPtr<CheckAnswer> call;
+  std::vector<Duration> trips{};
+  Circumstances seen{};
+};
 
 Operation PostgresStore::check(std::function<void(CheckAnswer)> done) {
-  return ask<CheckAnswer>(home_, std::move(done), {"select 1"},
-                          [](const Delivered&) -> CheckAnswer { return std::vector<Finding>{}; });
+  const auto examination = std::make_shared<Examination>();
+  examination->call = calls_.begin<CheckAnswer>(std::move(done));
+  side_.prepare(calls_.while_alive([this, examination](const std::optional<Error>& failed) {
+    if (failed) return calls_.answer(examination->call, CheckAnswer{Unknown{*failed}});
+    examination->seen.is_pooled = side_.is_pooled();
+    measure(examination);
+  }));
+  return examination->call->operation;
+}
+
+void PostgresStore::measure(const std::shared_ptr<Examination>& examination) {
+  side_.send({server_clock}, calls_.while_alive([=, this](const Result<Delivered>& answer) {
+    if (!answer) return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    examination->seen.clock_ahead = from_micros(answer->rows.number(0, 0).value_or(0)) -
+                                    std::chrono::duration_cast<Duration>(now);
+    examination->trips.push_back(answer->received - answer->sent);
+    if (examination->trips.size() < round_trips) return measure(examination);
+    examination->seen.round_trip = middle(examination->trips);
+    examine(examination);
+  }));
+}
+
+void PostgresStore::examine(const std::shared_ptr<Examination>& examination) {
+  std::optional<std::string> schema;
+  if (!settings_->schema.empty()) schema = settings_->schema;
+  side_.send({std::string(facts), {tables_.election, schema}},
+             calls_.while_alive([=, this](const Result<Delivered>& answer) {
+               if (!answer) {
+                 return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});
+               }
+               calls_.answer(examination->call,
+                             CheckAnswer{findings_in(answer->rows, *settings_, examination->seen)});
+             }));
 }
 
 }  // namespace conclave::postgres

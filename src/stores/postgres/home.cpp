@@ -18,12 +18,14 @@ select pg_is_in_recovery(), current_setting('transaction_read_only'), current_se
   to_regclass($1) is not null and to_regclass($2) is not null and to_regclass($3) is not null
 )sql";
 
-// Only on a session of our own: a pooler would hand the setting on to others. As long as it holds
-// nothing, it may be idle.
+// Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
+// as it holds nothing, it may be idle.
 constexpr std::string_view begin_life = R"sql(
 select set_config('idle_session_timeout', '0', false), set_config('lock_timeout', $1, false),
-  pg_try_advisory_lock($2::bigint)
+  pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
 )sql";
+
+constexpr const char* which_backend = "select pg_backend_pid()";
 
 // Since when it decides. Whoever makes the tables knows that nobody was elected before.
 constexpr std::string_view note = R"sql(
@@ -84,14 +86,15 @@ std::vector<Statement> Home::setup() {
   // With a lock: that of the old life is free, and what it held must not be kept by the new one.
   if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
   life_ = random_life();
-  is_locked_ = by_lock_;
   std::vector<Statement> statements{
       {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
-  if (by_lock_) {
-    statements.push_back({std::string(begin_life),
-                          {milliseconds(settings_->request_timeout), std::to_string(life_)}});
-  }
+  if (by_lock_) statements.push_back(lock(std::to_string(session_.backend_pid())));
   return statements;
+}
+
+Statement Home::lock(std::optional<std::string> backend) const {
+  return {std::string(begin_life),
+          {milliseconds(settings_->request_timeout), std::to_string(life_), std::move(backend)}};
 }
 
 std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
@@ -110,18 +113,12 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
         ErrorCode::denied,
         where() + " only reads (default_transaction_read_only): set it off for this role", false);
   }
-  if (by_lock_ && session_.is_pooled()) {
-    return refused(ErrorCode::unsupported,
-                   where() +
-                       " is behind a pooler, where a lock is not ours alone: connect "
-                       "directly, or write mode=lease",
-                   false);
-  }
   if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {
     return refused(ErrorCode::unsupported,
                    where() + " is older than PostgreSQL 14: write mode=lease", false);
   }
-  if (by_lock_ && !is(answers.at(1).rows, 2, "t")) {
+  is_locked_ = by_lock_ && is(answers.at(1).rows, 2, "t");
+  if (by_lock_ && !is_locked_ && !answers.at(1).rows.empty()) {
     return refused(ErrorCode::unavailable, where() + " has somebody else with our random number",
                    true);
   }
@@ -172,6 +169,40 @@ auto Home::while_settling(Act act) {
 
 void Home::settle() {
   state_ = State::settling;
+  if (by_lock_ && !is_locked_ && session_.is_pooled()) return probe();
+  make_ready();
+}
+
+// A pooler gives the server's session that we have just used to whoever comes next, unless it keeps
+// it for us until we go.
+void Home::probe() {
+  session_.send(
+      {which_backend, {}}, while_settling([this](const Delivered& ours) {
+        other_ = std::make_unique<Session>(loop_, settings_, Session::Handlers{});
+        other_->prepare([this, ours = ours.rows.number(0, 0), round = round_,
+                         alive = std::weak_ptr(alive_)](const std::optional<Error>& failed) {
+          if (alive.expired() || round != round_ || state_ != State::settling) return;
+          if (failed) return is_settled(failed);
+          other_->send(
+              {which_backend, {}}, while_settling([this, ours](const Delivered& theirs) {
+                loop_.post([other = std::shared_ptr<Session>(std::move(other_))] {});
+                if (theirs.rows.number(0, 0) == ours) {
+                  return is_settled(
+                      refused(ErrorCode::unsupported,
+                              where() + " is behind a pooler in transaction mode, where no lock is "
+                                        "ours alone: connect directly, or write mode=lease",
+                              false));
+                }
+                session_.send(lock(std::nullopt), while_settling([this](const Delivered&) {
+                                is_locked_ = true;
+                                make_ready();
+                              }));
+              }));
+        });
+      }));
+}
+
+void Home::make_ready() {
   if (has_tables_) return note_timeline();
   if (settings_->create) return create_tables();
   is_settled(refused(ErrorCode::invalid_state,

@@ -42,7 +42,10 @@ class Home {
 
   [[nodiscard]] std::vector<Statement> setup();
   [[nodiscard]] std::optional<Error> greeted(const std::vector<Delivered>& answers);
+  [[nodiscard]] Statement lock(std::optional<std::string> backend) const;
   void settle();
+  void probe();
+  void make_ready();
   void create_tables();
   void note_timeline();
   void lock_life();
@@ -69,6 +72,7 @@ class Home {
   Instant aged_at_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Session session_;
+  std::unique_ptr<Session> other_;  // while it is found out what kind of pooler there is
 };
 
 }  // namespace conclave::postgres

@@ -66,6 +66,11 @@ class PostgresStore final : public Store {
   void watch_lives();
   void is_gone(std::int64_t life);
 
+  // ---- check
+  struct Examination;
+  void measure(const std::shared_ptr<Examination>& examination);
+  void examine(const std::shared_ptr<Examination>& examination);
+
   // ---- answers
   // Sends it on a session, and answers with what `understand` makes of the rows.
   template <typename Answered, typename Through, typename Act>
