@@ -1,0 +1,121 @@
+// What happens to a PostgreSQL, and to sessions in it, while somebody leads.
+#include "conformance/postgres_faults.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+class PostgresServerFaults : public PostgresFaults {
+ protected:
+  // A trouble that ends all sessions: by a lock the term is lost, by the clock it is kept.
+  void expect_survived(const std::function<void()>& trouble) {
+    const Member leader = join("a");
+    ASSERT_TRUE(until_leads(leader));
+    const Term term = leader->term();
+    const Member follower = join("b");
+    ASSERT_TRUE(until_renewed(leader));
+    trouble();
+    if (outlives_session()) {
+      ASSERT_TRUE(until_renewed(leader));
+      EXPECT_EQ(leader->count<core::Lost>(), 0U);
+      EXPECT_EQ(leader->term(), term);
+    } else {
+      ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+      ASSERT_TRUE(until_somebody_leads(leader, follower));
+      EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
+    }
+    const Member& now = leader->leads() ? leader : follower;
+    const Member& other = leader->leads() ? follower : leader;
+    now->stop();
+    EXPECT_TRUE(until_leads(other));
+  }
+  void end_sessions() {
+    server().exec(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = "
+        "'conclave'");
+  }
+};
+
+TEST_P(PostgresServerFaults, R04_TerminatedSessionsAreReplaced) {
+  expect_survived([&] { end_sessions(); });
+}
+
+TEST_P(PostgresServerFaults, R04_ARestartIsSurvived) {
+  expect_survived([&] { server().restart(); });
+}
+
+TEST_P(PostgresServerFaults, R04_AnImmediateShutdownIsSurvived) {
+  expect_survived([&] {
+    server().stop_immediately();
+    server().start();
+  });
+}
+
+TEST_P(PostgresServerFaults, P02_AServerThatStandsStillEndsTheTermByTheOwnClock) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  const Member follower = join("b");
+  ASSERT_TRUE(until_renewed(leader));
+  server().pause();
+  EXPECT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+  EXPECT_FALSE(follower->leads());
+  server().resume();
+  ASSERT_TRUE(until_somebody_leads(leader, follower));
+  EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
+}
+
+// By its lease: the server ends a session that was idle for so long.
+TEST_P(PostgresServerFaults, P03_ASilentHolderIsReplaced) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  ASSERT_TRUE(until_renewed(leader));
+  leader.faults->freeze();
+  ASSERT_TRUE(until_leads(follower));
+  EXPECT_FALSE(leader->leads());
+  leader.faults->heal();
+  ASSERT_TRUE(until_follows(leader, "b"));
+}
+
+TEST_P(PostgresServerFaults, R02_DroppedTablesAreMadeAnew) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  server().exec("drop table conclave_election, conclave_session, conclave_server");
+  ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+  ASSERT_TRUE(until_leads(leader));
+  EXPECT_GT(leader->term(), term);
+}
+
+TEST_P(PostgresServerFaults, P07_AStepOfTheServersClockMakesNoSecondLeader) {
+  for (const auto by : {std::chrono::hours{1}, std::chrono::hours{-2}}) {
+    const std::size_t before = leaders().size();
+    const Member leader = join("a" + std::to_string(before));
+    ASSERT_TRUE(until_leads(leader));
+    const Term term = leader->term();
+    const Member follower = join("b" + std::to_string(before));
+    server().step_clock(by);
+    run_for(2 * lease());
+    EXPECT_TRUE(leader->leads());
+    EXPECT_EQ(leader->term(), term);
+    EXPECT_FALSE(follower->leads());
+    leader->stop();
+    ASSERT_TRUE(until_leads(follower));
+    EXPECT_GT(follower->term(), term);
+    follower->stop();
+    ASSERT_TRUE(until_stopped(follower));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(advisory, PostgresServerFaults,
+                         ::testing::Values(MakeFixture{make_advisory<OwnPostgresFixture>}),
+                         [](const auto&) { return "advisory"; });
+INSTANTIATE_TEST_SUITE_P(lease, PostgresServerFaults,
+                         ::testing::Values(MakeFixture{make_lease<OwnPostgresFixture>}),
+                         [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(strict, PostgresServerFaults,
+                         ::testing::Values(MakeFixture{make_strict<OwnPostgresFixture>}),
+                         [](const auto&) { return "strict"; });
+
+}  // namespace
+}  // namespace conclave::conformance
