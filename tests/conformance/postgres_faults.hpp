@@ -48,8 +48,11 @@ class PostgresFaults : public Conformance {
     options.url = "postgres://conclave@127.0.0.1:" + std::to_string(gate.port()) + "/postgres";
     return std::make_shared<FaultyStore>(make_postgres_store(std::move(options)));
   }
+  Member make_behind(const fault::TcpGate& gate, const std::string& id) {
+    return make_on(connect_through(gate), id);
+  }
   Member join_behind(const fault::TcpGate& gate, const std::string& id) {
-    Member member = make_on(connect_through(gate), id);
+    Member member = make_behind(gate, id);
     member->start();
     EXPECT_TRUE(run_until([&] { return member->role() == Role::follower || member->leads(); }));
     return member;
