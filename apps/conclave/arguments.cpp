@@ -210,6 +210,7 @@ Command command_from(Given& given) {
   if (given.verb == "end") return election_verb_from<EndArguments>(values);
   if (given.verb == "remove") return election_verb_from<RemoveArguments>(values);
   if (given.verb == "doctor") return DoctorArguments{store_from(values), values.flag("json")};
+  if (given.verb == "sql") return SqlArguments{store_from(values)};
   if (given.verb == "bench") {
     const std::string what = operand_from(given, verb("bench").operands);
     const bool is_long = what == "scale" || what == "idle";

@@ -60,6 +60,10 @@ struct DoctorArguments {
   bool json = false;
 };
 
+struct SqlArguments {
+  StoreArguments store{};
+};
+
 struct BenchArguments {
   std::string what;
   StoreArguments store{};
@@ -80,9 +84,10 @@ struct VersionArguments {
   bool json = false;
 };
 
-using Command = std::variant<RunArguments, JoinArguments, StatusArguments, WatchArguments,
-                             EndArguments, RemoveArguments, DoctorArguments, BenchArguments,
-                             DemoArguments, CompletionArguments, ManArguments, VersionArguments>;
+using Command =
+    std::variant<RunArguments, JoinArguments, StatusArguments, WatchArguments, EndArguments,
+                 RemoveArguments, DoctorArguments, SqlArguments, BenchArguments, DemoArguments,
+                 CompletionArguments, ManArguments, VersionArguments>;
 
 // The text of --help, to be printed instead of doing anything.
 struct Help {

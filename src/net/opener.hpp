@@ -21,6 +21,8 @@ struct Opener {
   // Instead of it, where somebody else's library says what the text means.
   Result<std::shared_ptr<Store>> (*open_text)(std::string_view text,
                                               const StoreOptions& options) = nullptr;
+  // What an administrator has to execute before candidates come that must not.
+  Result<std::string> (*schema)(std::string_view text) = nullptr;
 };
 
 }  // namespace conclave::net
