@@ -75,6 +75,20 @@ RenewAnswer Conformance::renew(Store& store, const Renewal& renewal) {
   });
 }
 
+std::vector<RenewAnswer> Conformance::renew_all(Store& store, const std::vector<Renewal>& due) {
+  const auto answers = std::make_shared<std::vector<RenewAnswer>>(due.size());
+  const auto count = std::make_shared<std::size_t>(0);
+  on(store, [&] {
+    store.renew(due, [this, answers, count](std::size_t index, RenewAnswer answer) {
+      (*answers)[index] = std::move(answer);
+      *count += 1;
+      fixture().changed();
+    });
+  });
+  EXPECT_TRUE(run_until([&] { return *count == due.size(); }));
+  return *answers;
+}
+
 Answer Conformance::resign(Store& store, const Resignation& resignation) {
   return answer<Answer>(store, [&](auto done) { store.resign(resignation, done); });
 }

@@ -35,6 +35,8 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
   Granted granted(Store& store, const Bid& bid);  // fails the test when it is not
   Held held(Store& store, const Bid& bid);
   RenewAnswer renew(Store& store, const Renewal& renewal);
+  // All in one call.
+  std::vector<RenewAnswer> renew_all(Store& store, const std::vector<Renewal>& due);
   Answer resign(Store& store, const Resignation& resignation);
   Inspection inspect(Store& store, const std::string& election = "election");
   Answer end(Store& store, const std::string& election = "election");

@@ -33,21 +33,6 @@ class RedisForeign : public RedisFaults {
     server().command({"DEL", command[1]});
     server().command(command);
   }
-
-  // All renewals in one request.
-  std::vector<RenewAnswer> renew_all(Store& store, const std::vector<Renewal>& due) {
-    const auto answers = std::make_shared<std::vector<RenewAnswer>>(due.size());
-    const auto count = std::make_shared<std::size_t>(0);
-    on(store, [&] {
-      store.renew(due, [this, answers, count](std::size_t index, RenewAnswer answer) {
-        (*answers)[index] = std::move(answer);
-        *count += 1;
-        fixture().changed();
-      });
-    });
-    EXPECT_TRUE(run_until([&] { return *count == due.size(); }));
-    return *answers;
-  }
 };
 
 TEST_P(RedisForeign, R02_NoVerbTouchesWhatIsNoRecord) {

@@ -56,16 +56,15 @@ end
 
 -- No version comes back, also when the clock was set back.
 local function next_stamp(record) return text(math.max(tonumber(record.stamp or '0') + 1, now)) end
--- A record that there was keeps its other fields.
-local function hold(key, record, has_metadata, term, attempt, leader, lease, grant)
-  redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', leader,
-             'lease', lease, 'renewed', now_text, 'stamp', next_stamp(record), 'granted', now_text, 'grant', grant)
+-- A record that there was keeps its other fields. What can fail comes first. No value is longer than 64
+-- bytes, unless a name is: the server would keep the record as a table, which takes three times the room.
+local function hold(key, record, has_metadata, term, attempt, leader, lease, grant, server)
   if record.repaired then redis.call('HDEL', key, 'repaired') end
-  if has_metadata then
-    redis.call('HSET', key, 'metadata', '1')
-  elseif record.metadata then
-    redis.call('HDEL', key, 'metadata')
-  end
+  if record.metadata and not has_metadata then redis.call('HDEL', key, 'metadata') end
+  if has_metadata then redis.call('HSET', key, 'metadata', '1') end
+  redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', leader,
+             'lease', lease, 'renewed', now_text, 'stamp', next_stamp(record), 'granted', now_text, 'grant', grant,
+             'server', server)
 end
 local function lease_end(record) return tonumber(record.renewed or '0') + tonumber(record.lease or '0') end
 )lua";
