@@ -69,9 +69,9 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
             false,
             found->reconnect};
   }
-  if (has_code(message, "WRONGPASS") || message.find("invalid password") != std::string::npos) {
-    return {{ErrorCode::denied, where + " does not know this user and password: check both", false,
-             false},
+  if (is_wrong_password(error)) {
+    return {{ErrorCode::denied, where + " does not know this user with this password: check both",
+             false, false},
             true,
             true};
   }
@@ -120,6 +120,11 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
       {ErrorCode::unsupported, where + " refused the request: " + shown(message), true, in_script},
       false,
       false};
+}
+
+bool is_wrong_password(const RedisError& error) {
+  return has_code(error.message, "WRONGPASS") ||
+         error.message.find("invalid password") != std::string::npos;
 }
 
 RedisError wrong_type(const std::string& key) { return {std::string(in_the_way) + key}; }
