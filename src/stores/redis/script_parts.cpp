@@ -33,9 +33,13 @@ local function read(key)
           ended = r[9] or nil, repaired = r[10] or nil, metadata = r[11] or nil}
 end
 
--- What is not ours is neither understood nor touched.
+-- What is not ours, or damaged, is neither understood nor touched: a term that cannot be read is one that
+-- the next could fall below.
+local states = {held = true, released = true, abandoned = true, removed = true}
 local function fault_of(key, record)
-  if record.format == '1' then return nil end
+  if record.format == '1' then
+    return not (states[record.state] and record.term and record.term:find('^%d+$')) and {'FOREIGN'} or nil
+  end
   if record.format then return {'NEWER', record.format} end
   if redis.call('EXISTS', key) == 1 then return {'FOREIGN'} end
   return nil

@@ -148,6 +148,7 @@ local function renew(key, attempt, term)
     redis.call('HSET', key, 'renewed', now_text, 'stamp', next_stamp({stamp = r[5]}))
     return 'renewed'
   end
+  if fault_of(key, {format = r[1], term = r[2], state = r[4]}) then return 'other' end
   if less(r[2], term) and r[3] ~= attempt then return 'older' end  -- one attempt has one term
   return less(term, r[2]) and 'superseded' or 'lost'
 end
