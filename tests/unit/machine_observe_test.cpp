@@ -52,6 +52,15 @@ TEST(ObservedByLeader, ALostSessionEndsTheTermWithNothingToGiveBack) {
   EXPECT_EQ(rig.wake(), at(1010ms) + rig.machine().timing().drain_limit) << "for the overrun alone";
 }
 
+// Its term is what others are fenced by.
+TEST(ObservedByFollower, ANewTermOfTheSameLeaderIsNews) {
+  Rig rig;
+  rig.step(at(0ms), core::Start{});
+  EXPECT_EQ(rig.observe(at(5ms), record(7)), "leader changed to other term 7");
+  EXPECT_EQ(rig.observe(at(6ms), record(7, 6)), "");
+  EXPECT_EQ(rig.observe(at(7ms), record(8)), "leader changed to other term 8");
+}
+
 // The reply may be older than the loss: whether the grant still stands only the store can say.
 TEST(ObservedByFollower, AGrantThatASessionLossOvertookIsAskedForAgain) {
   Rig rig;
