@@ -25,7 +25,7 @@ class RedisRecord : public Conformance {
 
 TEST_P(RedisRecord, T12_HoldsWhatIsDocumentedAndStaysSmall) {
   const auto store = connect();
-  const auto plain = [this](const char* candidate, std::uint64_t attempt) {
+  const auto plain = [](const char* candidate, std::uint64_t attempt) {
     Bid each = bid(candidate, attempt);
     each.metadata.clear();
     return each;

@@ -123,7 +123,8 @@ TEST(CrowdTest, AStoreThatNeverAnswersKeepsNobodyFromBeginning) {
   world.pass(6s);
   for (const auto& each : all) {
     const auto& failures = each->snapshot().counters.failures;
-    EXPECT_GT(std::accumulate(failures.begin(), failures.end(), 0U), 0U) << each->election();
+    EXPECT_GT(std::accumulate(failures.begin(), failures.end(), std::uint64_t{0}), 0U)
+        << each->election();
   }
   store->heal();
   world.pass(6s);
