@@ -25,7 +25,7 @@ struct Box {
 }  // namespace
 
 void Conformance::TearDown() {
-  if (const auto contradiction = history_.contradiction(now())) ADD_FAILURE() << *contradiction;
+  if (const auto found = contradiction()) ADD_FAILURE() << *found;
 }
 
 void Conformance::on(Store& store, const std::function<void()>& what) {

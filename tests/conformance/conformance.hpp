@@ -69,6 +69,10 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
   // Whoever leads is stopped, until all are.
   void stop_one_leader_after_the_other(const std::vector<Member>& members);
   [[nodiscard]] std::vector<std::string> leaders() const { return history_.leaders("election"); }
+  // What cannot be in what the candidates said so far.
+  [[nodiscard]] std::optional<std::string> contradiction() const {
+    return history_.contradiction(now());
+  }
 
  private:
   template <typename Answered, typename Call>
