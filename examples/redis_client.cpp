@@ -2,6 +2,7 @@
 #include <hiredis/hiredis.h>
 
 #include <cstdio>
+#include <iostream>
 #include <stdexcept>
 
 #include <conclave/conclave.hpp>
@@ -56,7 +57,9 @@ class Client {
 int main(int argc, char** argv) try {
   const Client client(argc > 1 ? argv[1] : "/run/redis/redis-server.sock");
   auto store = conclave::make_redis_store(client, {.lease = std::chrono::seconds{1}});
-  conclave::Candidate me(store, "reports");
+  conclave::Options options;  // without a log it would wait in silence for a server that refuses
+  options.log = [](const conclave::LogRecord& record) { std::clog << record.message << '\n'; };
+  conclave::Candidate me(store, "reports", options);
   auto term = me.lead();
   std::printf("elected over the program's own client, in a term that is %s\n",
               term && term->valid() ? "valid" : "over");

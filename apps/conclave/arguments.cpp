@@ -239,6 +239,15 @@ std::string helper(const CLI::App& app) {
   return "conclave " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help";
 }
 
+// Everywhere else the id of a candidate is called after its owner.
+std::string meant_by(const std::string& word, const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  if (word != "--candidate" || chosen.empty()) return {};
+  const auto& options = verb(chosen.front()->get_name()).options;
+  const bool has_id = std::find(options.begin(), options.end(), "id") != options.end();
+  return has_id ? ", --id is" : "";
+}
+
 // Repeats no more than what cannot be a password.
 Error unknown_word(const CLI::App& app) {
   std::string word = app.remaining(true).front();
@@ -248,8 +257,8 @@ Error unknown_word(const CLI::App& app) {
   if (app.get_subcommands().empty() && !option) {
     return invalid_argument(word + " is not a verb: conclave --help lists them");
   }
-  return invalid_argument(word + (option ? " is not an option here" : " is too much") + ": " +
-                          helper(app) + " lists what there is");
+  return invalid_argument(word + (option ? " is not an option here" : " is too much") +
+                          meant_by(word, app) + ": " + helper(app) + " lists what there is");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Join {
     if (out_.closed()) {
       complain("the output was closed by its reader, or not read: left the election");
     } else if (!stops_) {
-      complain("the election was ended: remove it to begin anew");
+      complain("the election \"" + candidate_.election() + "\" was ended: remove it to begin anew");
     } else {
       return ok;
     }

@@ -64,8 +64,8 @@ class Keeper {
           elected(event->term);
           break;
         case EventKind::extended: valid_until_ = event->valid_until; break;
-        case EventKind::stopping: term_ends(); break;
-        case EventKind::lost: lost(); break;
+        case EventKind::stopping: term_ends(*event); break;
+        case EventKind::lost: lost(*event); break;
         case EventKind::error:
           if (repeats && event->error) complain(error_sentence(*event->error, *repeats));
           break;
@@ -107,15 +107,30 @@ class Keeper {
     publish();
   }
 
-  void term_ends() {
+  void term_ends(const Event& event) {
     term_ends_ = true;
-    child_ ? ask_to_end(SIGTERM) : give_up_place();
+    if (!child_) return give_up_place();
+    const auto news = why_it_ends(event);
+    ask_to_end(SIGTERM);
+    if (news) complain(*news);  // after the command was told: whoever reads it may be slow
   }
 
-  void lost() {
+  void lost(const Event& event) {
+    const auto news = why_it_ends(event);
     end_family();
+    if (news) complain(*news);
     if (was_elected_) give_up_place();
   }
+
+  // Nothing when the command is not ended by this, or when that is told otherwise.
+  [[nodiscard]] std::optional<std::string> why_it_ends(const Event& event) const {
+    if (!child_ || ending_since_ || end_is_decided() || !event.reason) return std::nullopt;
+    if (event.reason == LossReason::election_ended) return std::nullopt;
+    return "leadership of " + named() + " ends (" + std::string(to_string(*event.reason)) +
+           "): stops the command";
+  }
+
+  [[nodiscard]] std::string named() const { return "\"" + candidate_.election() + "\""; }
 
   // The command has ended because the term does: the place is free at once.
   void give_up_place() {
@@ -136,7 +151,8 @@ class Keeper {
     if (asked_) {
       result_ = by_signal + *asked_;
     } else {
-      if (!companion_is_gone_) complain("the election was ended");
+      if (!companion_is_gone_)
+        complain("the election " + named() + " was ended: remove it to begin anew");
       result_ = cannot_supervise;
     }
   }
@@ -241,7 +257,7 @@ class Keeper {
     }
     if (may_spawn(now)) spawn();
     if (!was_elected_ && arguments_.timeout && now >= begun_ + *arguments_.timeout) {
-      complain("was not elected within the time-out");
+      complain("was not elected in " + named() + " within the time-out");
       result_ = not_elected;
     }
     publish();

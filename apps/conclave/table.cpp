@@ -91,7 +91,8 @@ const std::vector<VerbSpec>& all_verbs() {
        "",
        {"store", "lease", "json", "config"},
        "Exit code 0: nothing but notes; 4: warnings; 5: dangers.",
-       "conclave doctor --store file:"},
+       "conclave doctor --store file:\n"
+       "conclave doctor --store redis://localhost:6379"},
       {"sql",
        "Print the statements that make the tables of a store",
        "",
@@ -113,6 +114,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "the\n"
        "store without the library, in the same run; bare is that without waiting for the disk.",
        "conclave bench handoff --store file: --rounds 100\n"
+       "conclave bench handoff --store redis://localhost:6379\n"
        "conclave bench crash --json"},
       {"demo",
        "Show three candidates, hand-overs and crashes, in ten seconds",

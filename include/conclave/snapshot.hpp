@@ -19,7 +19,7 @@ inline constexpr std::size_t error_code_count =
 
 struct Counters {
   std::uint64_t terms = 0;              // how often it was elected
-  std::uint64_t transitions = 0;        // how often it saw the leader change, to nobody included
+  std::uint64_t transitions = 0;        // how often the leader or its term changed, also to nobody
   std::uint64_t renewals = 0;           // confirmed
   std::uint64_t late_renewals = 0;      // sent more than a tenth of the lease after they were due
   std::uint64_t drain_overruns = 0;     // work that did not end within the drain limit

@@ -32,7 +32,10 @@ Seen Evidence::at(Instant now) const noexcept {
   // From the reply's arrival to the next send: the shortest time that can have passed at the
   // server. So both round trips count against it, and a late message proves nothing.
   if (const auto& look = looks_->predating) {
-    seen.expected_server_time = look->server_time + (now - look->received);
+    // An old one proves less: that the clock was set back meanwhile, and forward again after the
+    // renewal, would not show.
+    const bool is_fresh = now - look->received <= 3 * lease_;
+    if (is_fresh) seen.expected_server_time = look->server_time + (now - look->received);
   }
   return seen;
 }

@@ -3,7 +3,8 @@
 // An expired record is taken over only on evidence, and there are two kinds. The candidate's own
 // clock has seen one version unchanged for a whole lease: then the holder, who counts on four
 // fifths, is over. Or the server says expired, and its clock has demonstrably not jumped since
-// before the holder's last renewal: then too, and without waiting.
+// before the holder's last renewal: then too, and without waiting. Two opposite jumps look like
+// none; so whoever sets the clock back should leave it so for three leases.
 #pragma once
 
 #include <memory>

@@ -216,8 +216,9 @@ void Machine::rest(Term after, Instant now) {
 }
 
 void Machine::note_leader(std::string_view who, Term term) {
+  const bool known = who == leader() && (who.empty() || term == leader_term_);
   leader_term_ = term;
-  if (who == leader()) return;
+  if (known) return;
   is_own_leader_ = who == candidate();
   leader_.reset();
   if (!who.empty() && !is_own_leader_) leader_ = std::make_unique<const std::string>(who);

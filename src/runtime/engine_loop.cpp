@@ -1,5 +1,5 @@
 // A candidate on the store's executor: what happens to it goes into the machine, what the machine
-// says is published, told and carried out. In this order: is_leader() is right before anybody hears
+// says is published, carried out and told. In this order: is_leader() is right before anybody hears
 // of a change, and false before the store is asked to let the next one in.
 #include <algorithm>
 #include <cassert>
@@ -28,9 +28,11 @@ void Engine::begin() {
   if (!begins_.exchange(false)) return;
   self_ = shared_from_this();
   std::optional<core::Input> wish;
+  bool leaves = false;
   {
     const std::scoped_lock lock(mutex());
-    wish = chore();
+    leaves = stop_asked_;
+    wish = leaves ? core::HealthChanged{false} : chore();
   }
   // One who must not stand does not begin as one who does: its bid would be granted, given back,
   // and keep the place from others for a lease.
@@ -38,6 +40,12 @@ void Engine::begin() {
     Tidings tidings;
     step(*wish, tidings);
     tidings.tell(*this);
+  }
+  if (leaves) {  // before its turn has come; the stop is on its way
+    Tidings tidings;
+    step(core::Start{}, tidings);
+    tidings.tell(*this);
+    return settle();
   }
   feed(core::Start{});
   if (first_bid_ || calls_.empty()) return;

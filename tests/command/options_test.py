@@ -139,6 +139,9 @@ class BadInput(Case):
         for verb in TABLE:
             self.refused(2, [verb, "--nonsense"], "--nonsense is not an option here", f"conclave {verb} --help")
         self.refused(2, self.run_with("--nonsense", "5"), "--nonsense is not an option here")
+        for verb in ("join", "run"):
+            self.refused(2, [verb, "--candidate", "a"], "--candidate is not an option here, --id is")
+        self.refused(2, ["status", "--candidate", "a"], "--candidate is not an option here: conclave status --help")
         self.refused(2, ["status", "more"], "more is too much", "conclave status --help")
         self.refused(2, ["status"], "--election is missing")
         self.refused(2, ["run", "--store"], "--store", "URL", "missing")

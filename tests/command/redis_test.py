@@ -60,7 +60,7 @@ class OnRedis(WithServer):
         wrong = f"{self.store}?password={SECRET}"
         for verb in (["doctor"], ["status", "--election", "e"]):
             done = self.ask(*verb, environment={"CONCLAVE_STORE": wrong, "CONCLAVE_LEASE": "30s"})
-            self.assert_refused(done, 1, "user and password")
+            self.assert_refused(done, 1, "does not know the user default (none is given) with this password")
             self.assertNotIn(SECRET, done[2])
 
     def test_a_server_that_is_away_is_one_sentence(self):
@@ -119,10 +119,10 @@ class Errors(WithServer):
         environment = {"CONCLAVE_STORE": f"{self.store}?password={SECRET}&lease=1s"}
         code, out, err = self.ask("run", "--timeout", "2s", "--", "true", environment=environment)
         self.assertEqual((code, out, err.count("\n")), (124, "", 2), err)
-        self.assertIn("user and password", err)
+        self.assertIn("with this password", err)
         self.assertIn("does not heal by itself", err)
         join = self.start("join", "--election", "e", environment=environment)
-        self.assertIn("does not heal by itself", join.out.until("user and password"))
+        self.assertIn("does not heal by itself", join.out.until("with this password"))
 
 
 class Secrets(WithServer):

@@ -55,7 +55,7 @@ class ExitCodes(RunCase):
         second = self.run_job(options=["--timeout", "100ms"])
         self.assertEqual(second.process.wait(), 124)
         self.assertEqual(second.process.out.text, "")
-        self.assertEqual(second.process.err.text.count("\n"), 1)
+        self.assertEqual(second.process.err.text, 'conclave: was not elected in "jobs" within the time-out\n')
 
     def test_told_to_end_while_it_waits(self):
         self.run_job().wait_start()
@@ -69,7 +69,7 @@ class ExitCodes(RunCase):
         run = self.run_job("family").wait_start(relatives=2)
         self.assertEqual(self.ask("end", "--store", self.store, "--election", "jobs")[0], 0)
         self.assertEqual(run.process.wait(), 125)
-        self.assertEqual(run.process.err.text, "conclave: the election was ended\n")
+        self.assertEqual(run.process.err.text, 'conclave: the election "jobs" was ended: remove it to begin anew\n')
         self.assert_gone(run.family())
 
 
@@ -156,7 +156,8 @@ class Endings(RunCase):
         run = self.run_job(options=["--once", "--term-limit", "3s"])
         self.assertEqual(run.process.wait(), 75)
         self.assertEqual(run.process.out.text.count("start"), 1)
-        self.assertEqual(run.process.err.text, "conclave: leadership was lost before the command ended\n")
+        self.assertEqual(run.process.err.lines, ['conclave: leadership of "jobs" ends (term limit): stops the command',
+                                                 "conclave: leadership was lost before the command ended"])
 
     def test_restart_on_failure_within_the_term(self):
         run = self.run_job(f"fail-first={self.folder}/first", "for=0", options=["--restart", "on-failure"])
@@ -191,7 +192,9 @@ class Endings(RunCase):
         for path in (self.folder / "store").glob("*.election"):
             path.unlink()
         self.assertEqual(run.process.wait(), 75)
-        self.assertEqual(run.process.err.lines[-1], "conclave: leadership was lost before the command ended")
+        self.assertEqual(run.process.err.lines[-2:],
+                         ['conclave: leadership of "jobs" ends (record gone): stops the command',
+                          "conclave: leadership was lost before the command ended"])
         self.assert_gone(run.family())
 
     def test_a_store_that_does_not_answer(self):
@@ -202,6 +205,7 @@ class Endings(RunCase):
         self.lead_store_to("store")  # the lock is still held, but no renewal succeeds
         self.assertEqual(run.process.wait(), 75)
         self.assertIn("got SIGTERM", run.process.out.text)
+        self.assertIn('leadership of "jobs" ends (lease expired): stops the command\n', run.process.err.text)
         self.assert_gone(run.family())
         self.lead_store_to("real")
         self.assertEqual(self.run_job("for=0").process.wait(), 0)

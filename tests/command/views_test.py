@@ -171,7 +171,7 @@ class EndAndRemove(WithLeader):
         self.assertEqual(ann.out.event("lost")["reason"], "election_ended")
         for process in (ann, ben):
             self.assertEqual(process.wait(), 1)
-            self.assertEqual(process.err.text, "conclave: the election was ended: remove it to begin anew\n")
+            self.assertEqual(process.err.text, 'conclave: the election "e" was ended: remove it to begin anew\n')
             self.assertEqual(process.out.all_json()[-1]["event"], "stopped")
 
     def test_nobody_is_elected_after_an_end(self):

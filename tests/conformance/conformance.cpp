@@ -25,7 +25,7 @@ struct Box {
 }  // namespace
 
 void Conformance::TearDown() {
-  if (const auto contradiction = history_.contradiction(now())) ADD_FAILURE() << *contradiction;
+  if (const auto found = contradiction()) ADD_FAILURE() << *found;
 }
 
 void Conformance::on(Store& store, const std::function<void()>& what) {
@@ -73,6 +73,20 @@ RenewAnswer Conformance::renew(Store& store, const Renewal& renewal) {
   return answer<RenewAnswer>(store, [&](auto done) {
     store.renew({renewal}, [done](std::size_t, RenewAnswer each) { done(std::move(each)); });
   });
+}
+
+std::vector<RenewAnswer> Conformance::renew_all(Store& store, const std::vector<Renewal>& due) {
+  const auto answers = std::make_shared<std::vector<RenewAnswer>>(due.size());
+  const auto count = std::make_shared<std::size_t>(0);
+  on(store, [&] {
+    store.renew(due, [this, answers, count](std::size_t index, RenewAnswer answer) {
+      (*answers)[index] = std::move(answer);
+      *count += 1;
+      fixture().changed();
+    });
+  });
+  EXPECT_TRUE(run_until([&] { return *count == due.size(); }));
+  return *answers;
 }
 
 Answer Conformance::resign(Store& store, const Resignation& resignation) {

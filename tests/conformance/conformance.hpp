@@ -35,6 +35,8 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
   Granted granted(Store& store, const Bid& bid);  // fails the test when it is not
   Held held(Store& store, const Bid& bid);
   RenewAnswer renew(Store& store, const Renewal& renewal);
+  // All in one call.
+  std::vector<RenewAnswer> renew_all(Store& store, const std::vector<Renewal>& due);
   Answer resign(Store& store, const Resignation& resignation);
   Inspection inspect(Store& store, const std::string& election = "election");
   Answer end(Store& store, const std::string& election = "election");
@@ -67,6 +69,10 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
   // Whoever leads is stopped, until all are.
   void stop_one_leader_after_the_other(const std::vector<Member>& members);
   [[nodiscard]] std::vector<std::string> leaders() const { return history_.leaders("election"); }
+  // What cannot be in what the candidates said so far.
+  [[nodiscard]] std::optional<std::string> contradiction() const {
+    return history_.contradiction(now());
+  }
 
  private:
   template <typename Answered, typename Call>

@@ -4,6 +4,11 @@
 
 namespace conclave::conformance {
 
+std::string in_milliseconds(Instant at) {
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch());
+  return std::to_string(static_cast<double>(whole.count()) / 1000);
+}
+
 void History::elected(const std::string& election, const std::string& candidate, Term term,
                       Instant at) {
   const std::scoped_lock lock(mutex_);
@@ -30,7 +35,10 @@ std::optional<std::string> History::contradiction(Instant now) const {
                               std::to_string(after.term.value) + ") after " + before.candidate +
                               " (term " + std::to_string(before.term.value) + "): ";
       if (after.term <= before.term) return who + "the term did not grow";
-      if (after.from < before.until.value_or(now)) return who + "both led at once";
+      if (after.from < before.until.value_or(now)) {
+        return who + "both led at once, from " + in_milliseconds(after.from) + " until " +
+               in_milliseconds(before.until.value_or(now));
+      }
     }
   }
   return std::nullopt;

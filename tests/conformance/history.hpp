@@ -15,6 +15,9 @@
 
 namespace conclave::conformance {
 
+// For the words of a test on its failure.
+[[nodiscard]] std::string in_milliseconds(Instant at);
+
 class History {
  public:
   void elected(const std::string& election, const std::string& candidate, Term term, Instant at);

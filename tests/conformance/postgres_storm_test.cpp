@@ -16,7 +16,9 @@ class StormFixture : private OwnPostgres, public PostgresFixture {
 class PostgresStorm : public Storm<PostgresFaults> {
  protected:
   void disturb_the_server() override {
-    switch (below(8)) {
+    const std::size_t what = below(8);
+    note("disturbance " + std::to_string(what) + " of the server");
+    switch (what) {
       case 0: end_sessions(); break;
       case 1: step_clock(); break;
       case 2: server().exec("vacuum conclave_election"); break;
@@ -25,7 +27,9 @@ class PostgresStorm : public Storm<PostgresFaults> {
   }
 
   void trouble_the_server(Contender& leader) override {
-    switch (below(4)) {
+    const std::size_t what = below(4);
+    note("trouble " + std::to_string(what));
+    switch (what) {
       case 0: pause_server(); break;
       case 1: restart_server(leader, [&] { server().restart(); }); break;
       case 2:

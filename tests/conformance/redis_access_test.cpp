@@ -69,7 +69,8 @@ TEST(RedisAccess, AWrongPasswordIsToldAndNotTriedInATightLoop) {
   Person anna(options);
   const Error error = anna.error(ErrorCode::denied);
   EXPECT_FALSE(error.retryable);
-  expect_sentence(error, "password");
+  expect_sentence(error, "does not know the user default (none is given) with the password in " +
+                             folder.file("password") + ": check both");
   // For one lease, pauses grow to 50 ms at least, for each of two connections: 36 attempts at most.
   // Then to 400 ms.
   const auto before = gate.counters().accepted;
@@ -98,7 +99,7 @@ TEST(RedisAccess, WhoGivesNoPasswordIsToldToGiveOne) {
 TEST(RedisAccess, AUserThatIsNotThereIsTold) {
   const RedisServer server;
   Person anna(as_anna(server));
-  expect_sentence(anna.error(ErrorCode::denied), "user and password");
+  expect_sentence(anna.error(ErrorCode::denied), "does not know this user with this password");
 }
 
 TEST(RedisAccess, CredentialsAreAskedForEachConnectionAndMayFail) {
@@ -276,6 +277,10 @@ TEST(RedisAccess, WhatIsWaitedForIsToldWithTheSettingThatLimitsIt) {
   const auto error_of = [](Store& of) { return inspect(of, "election", 60s).error(); };
   expect_sentence(error_of(*store),
                   "did not answer within 100 ms (request_timeout): a reply did not come");
+  // It was greeted before, so it is no server that wants TLS.
+  const Error again = error_of(*store);
+  expect_sentence(again, "an answer to the greeting did not come");
+  EXPECT_EQ(again.message.find("TLS"), std::string::npos) << again.message;
   expect_sentence(error_of(*make_redis_store(options_of(server))),
                   "did not answer within 100 ms (request_timeout): an answer to the greeting did "
                   "not come, perhaps since it wants TLS (rediss:)");
@@ -298,7 +303,7 @@ TEST(RedisAccess, ADatabaseIsUsedAndOneThatIsNotThereIsTold) {
   Person bob(options);
   const Error error = bob.error(ErrorCode::invalid_argument);
   EXPECT_FALSE(error.retryable);
-  expect_sentence(error, "no database 16");
+  expect_sentence(error, "no database 16: choose a lower number, or raise databases in redis.conf");
 }
 
 TEST(RedisAccess, AUnixSocketLeadsIn) {

@@ -259,6 +259,22 @@ TEST(RedisClientStore, AFailedGreetingIsNotMixedWithTheNext) {
   EXPECT_TRUE(with_identity->load());
 }
 
+TEST(RedisClientStore, WhoHasNotAuthenticatedIsTold) {
+  const RedisServer server({.password = "right"});
+  Person anna(given(server));
+  const Error error = anna.error(ErrorCode::denied);
+  EXPECT_FALSE(error.retryable);
+  expect_sentence(error, "wants a password: let that client authenticate");
+}
+
+TEST(RedisClientStore, AClusterIsRefused) {
+  const RedisServer server({.extra = {"cluster-enabled yes"}});
+  Person anna(given(server));
+  const Error error = anna.error(ErrorCode::unsupported);
+  EXPECT_FALSE(error.retryable);
+  expect_sentence(error, "belongs to a cluster, which is not supported yet: use a server of its");
+}
+
 TEST(RedisClientStore, RepliesThatMakeNoSenseAreTold) {
   const auto store =
       make_redis_store([](const std::vector<std::string>&) { return RedisReply{std::int64_t{7}}; },

@@ -29,24 +29,21 @@ class RedisForeign : public RedisFaults {
     EXPECT_TRUE(std::holds_alternative<Wanted>(answer)) << answer.index();
   }
 
-  void put(const servers::RedisCommand& command) {
-    server().command({"DEL", command[1]});
-    server().command(command);
-  }
-
-  // All renewals in one request.
-  std::vector<RenewAnswer> renew_all(Store& store, const std::vector<Renewal>& due) {
-    const auto answers = std::make_shared<std::vector<RenewAnswer>>(due.size());
-    const auto count = std::make_shared<std::size_t>(0);
+  InspectAnswer inspected(Store& store) {
+    const auto answered = std::make_shared<std::optional<InspectAnswer>>();  // the loop's
     on(store, [&] {
-      store.renew(due, [this, answers, count](std::size_t index, RenewAnswer answer) {
-        (*answers)[index] = std::move(answer);
-        *count += 1;
+      store.inspect("election", [this, answered](InspectAnswer answer) {
+        *answered = std::move(answer);
         fixture().changed();
       });
     });
-    EXPECT_TRUE(run_until([&] { return *count == due.size(); }));
-    return *answers;
+    EXPECT_TRUE(run_until([&] { return answered->has_value(); }));
+    return answered->value_or(InspectAnswer{});
+  }
+
+  void put(const servers::RedisCommand& command) {
+    server().command({"DEL", command[1]});
+    server().command(command);
   }
 };
 
@@ -62,6 +59,29 @@ TEST_P(RedisForeign, R02_NoVerbTouchesWhatIsNoRecord) {
     expect_refused(campaign(*store, bid("b", 2)));
     expect_refused(renew(*store, renewal(bid("a", 1), grant.term)));
     expect_refused(resign(*store, resignation(bid("a", 1), grant.term, true)));
+    expect_refused(end(*store));
+    expect_refused(remove(*store));
+    EXPECT_EQ(server().command({"DUMP", key}).text, before);
+  }
+}
+
+// It says that it is a record of ours, but nobody can know which terms were granted.
+TEST_P(RedisForeign, R02_NoVerbTouchesADamagedRecord) {
+  const auto store = connect();
+  for (const auto& damage : Commands{{"HSET", key, "term", "abc"},
+                                     {"HSET", key, "term", ""},
+                                     {"HDEL", key, "term"},
+                                     {"HSET", key, "state", "precious"},
+                                     {"HDEL", key, "state"}}) {
+    SCOPED_TRACE(damage[0] + " " + damage[2]);
+    server().command({"DEL", key});
+    const Granted grant = granted(*store, bid("a", 1));
+    server().command(damage);
+    const std::string before = server().command({"DUMP", key}).text;
+    expect_refused(campaign(*store, bid("b", 2)));
+    expect_refused(renew(*store, renewal(bid("a", 1), grant.term)));
+    expect_refused(resign(*store, resignation(bid("a", 1), grant.term, true)));
+    expect_refused(inspected(*store));
     expect_refused(end(*store));
     expect_refused(remove(*store));
     EXPECT_EQ(server().command({"DUMP", key}).text, before);

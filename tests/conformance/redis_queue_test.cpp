@@ -160,23 +160,6 @@ TEST_P(RedisQueue, T09_WhoeverLeavesTheFrontCallsTheNext) {
   ASSERT_TRUE(until_leads(second));
 }
 
-// The first in line is there, but hangs; and who resigned has no time to say more.
-TEST_P(RedisQueue, TheOthersAreToldOfAFreePlaceBeforeAStoreGoes) {
-  auto leaving = connect();
-  const auto first = connect();
-  const auto second = connect();
-  const auto first_heard = listen(*first, "b");
-  const auto second_heard = listen(*second, "c");
-  const Term term = granted(*leaving, bid("a", 1)).term;
-  held(*first, bid("b", 2));
-  held(*second, bid("c", 3));
-  ASSERT_TRUE(std::holds_alternative<Done>(resign(*leaving, resignation(bid("a", 1), term, true))));
-  leaving.reset();
-  ASSERT_TRUE(run_until([&] { return !second_heard->vacant.empty(); }));
-  EXPECT_EQ(second_heard->vacant.back().term, term);
-  EXPECT_GE(first_heard->turns, 1);
-}
-
 TEST_P(RedisQueue, T11_AnEndReachesEverybody) {
   std::vector<Member> members;
   members.reserve(10);

@@ -17,7 +17,9 @@ std::unique_ptr<StoreFixture> make_storm_rig() { return std::make_unique<StormFi
 class RedisStorm : public Storm<RedisFaults> {
  protected:
   void disturb_the_server() override {
-    switch (below(10)) {
+    const std::size_t what = below(10);
+    note("disturbance " + std::to_string(what) + " of the server");
+    switch (what) {
       case 0:
         server().command({"CLIENT", "KILL", "TYPE", "normal"});
         server().command({"CLIENT", "KILL", "TYPE", "pubsub"});
@@ -32,7 +34,9 @@ class RedisStorm : public Storm<RedisFaults> {
   }
 
   void trouble_the_server(Contender& leader) override {
-    switch (below(4)) {
+    const std::size_t what = below(4);
+    note("trouble " + std::to_string(what));
+    switch (what) {
       case 0: wipe_under(leader); break;
       case 1: pause_server(); break;
       default: restart_server(leader); break;
@@ -48,12 +52,13 @@ class RedisStorm : public Storm<RedisFaults> {
   [[nodiscard]] bool is_behind() const { return behind_ > 0ns; }
 
   // Forward, or back for a while. A restart and a clock that is set forward within one lease are
-  // not promised to be survived.
+  // not promised to be survived, nor one that is set back and forward again within four.
   void step_clock() {
     const std::chrono::nanoseconds far = below(2) == 0 ? lease() / 2 : 1h;
     const std::chrono::nanoseconds step = is_behind() ? behind_ : below(2) == 0 ? far : -far;
     behind_ = step < 0ns ? -step : 0ns;
-    one_at_a_time([&] { server().step_clock(step); });
+    one_at_a_time([&] { server().step_clock(step); }, is_behind() ? 4 : 1);
+    note("clock stepped by " + std::to_string(step.count()));
   }
 
   // The wipe itself costs nothing; the crash that follows does.
@@ -63,6 +68,7 @@ class RedisStorm : public Storm<RedisFaults> {
     if (!leader.member->leads()) return;
     if (is_behind()) return replace(leader);
     const std::size_t renewed = leader.member->count<core::Extended>();
+    note("flush");
     server().command({"FLUSHALL"});
     EXPECT_TRUE(run_until([&] {
       return !leader.member->leads() || leader.member->count<core::Extended>() > renewed;
@@ -78,6 +84,7 @@ class RedisStorm : public Storm<RedisFaults> {
 
   void restart_server(Contender& leader) {
     const std::size_t how = is_behind() ? 2 : below(4);
+    note("restart " + std::to_string(how));
     one_at_a_time([&] {
       switch (how) {
         case 0: server().restart_without_data(); break;
@@ -85,6 +92,7 @@ class RedisStorm : public Storm<RedisFaults> {
         default: server().restart_with_data(); break;
       }
     });
+    note("restarted");
     if (leader.member->leads()) replace(leader);
   }
 

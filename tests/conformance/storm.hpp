@@ -40,6 +40,11 @@ class Storm : public Faults {
   virtual void heal_the_server() {}
 
   void run_storm() {
+    run_rounds();
+    if (this->HasFailure() || this->contradiction()) std::cout << diary_;
+  }
+
+  void run_rounds() {
     const std::uint64_t seed = storm_setting("CONCLAVE_STORM_SEED", std::random_device{}());
     const std::uint64_t wanted = storm_setting("CONCLAVE_STORM_FAILOVERS", 50);
     std::cout << "CONCLAVE_STORM_SEED=" << seed << '\n';
@@ -58,10 +63,12 @@ class Storm : public Faults {
       Contender* const victim = leader();
       if (victim == nullptr) continue;
       const Term term = victim->member->term();
+      note(victim->member->id() + " leads with term " + std::to_string(term.value));
       const auto end_fault = strike(*victim);
       ASSERT_TRUE(until_next(term));
       end_fault();
       heal();
+      note("healed");
       struck += 1;
     }
     std::cout << struck - resignations_ << " fail-overs and " << resignations_
@@ -71,10 +78,14 @@ class Storm : public Faults {
     for (Contender& each : contenders_) EXPECT_TRUE(this->until_stopped(each.member));
   }
 
+  // What a failed run was up to, by the clock of the candidates.
+  void note(const std::string& what) { diary_ += in_milliseconds(this->now()) + ' ' + what + '\n'; }
+
   std::size_t below(std::size_t limit) { return random_() % limit; }
 
   // The process is killed, and another one started.
   void replace(Contender& contender) {
+    note("kill " + (contender.member.candidate ? contender.member->id() : "nobody"));
     contender.member = this->make_behind(*contender.gate, "candidate " + std::to_string(++made_));
     contender.member->start();
   }
@@ -100,11 +111,11 @@ class Storm : public Faults {
     for (Contender& each : contenders_) each.gate->pass();
   }
 
-  // Two that are not promised to be survived together: with a lease between them.
-  void one_at_a_time(const std::function<void()>& one) {
+  // Two that are not promised to be survived together: with some leases between them.
+  void one_at_a_time(const std::function<void()>& one, int leases = 1) {
     if (this->now() < apart_from_) this->run_for(apart_from_ - this->now());
     one();
-    apart_from_ = this->now() + this->lease();
+    apart_from_ = this->now() + leases * this->lease();
   }
 
  private:
@@ -125,7 +136,9 @@ class Storm : public Faults {
   void disturb_a_follower(const Contender& leader) {
     Contender& victim = contenders_[below(contenders_.size())];
     if (&victim == &leader) return;
-    switch (below(8)) {
+    const std::size_t what = below(8);
+    note("disturbance " + std::to_string(what) + " of " + victim.member->id());
+    switch (what) {
       case 0: victim.gate->reset_all(); break;
       case 1: victim.gate->half_open(); break;
       case 2: victim.gate->cut_after(Direction::to_client, below(500)); break;
@@ -141,7 +154,9 @@ class Storm : public Faults {
   std::function<void()> strike(Contender& leader) {
     using namespace std::chrono_literals;
     TcpGate& gate = *leader.gate;
-    switch (below(16)) {
+    const std::size_t what = below(16);
+    note("strike " + std::to_string(what));
+    switch (what) {
       case 0:
       case 1: replace(leader); break;
       case 2:
@@ -175,6 +190,7 @@ class Storm : public Faults {
   }
 
   std::mt19937_64 random_;
+  std::string diary_;
   std::size_t made_ = 0;
   std::size_t resignations_ = 0;
   Instant apart_from_{};

@@ -96,6 +96,24 @@ TEST(CrowdTest, NoMoreThanSomeHundredsWaitForTheirFirstAnswer) {
   world.settle();
 }
 
+// Else it could be granted a place that it only gives back.
+TEST(CrowdTest, WhoIsStoppedBeforeItsTurnDoesNotBid) {
+  ManualWorld world;
+  const auto store = world.store();
+  store->freeze();
+  auto all = start_many(world, store, 2000);
+  world.settle();
+  for (const auto& each : all) each->request_stop();
+  world.settle();
+  store->heal();
+  world.settle();
+  EXPECT_EQ(store->count(Verb::campaign), 512U);
+  all.back()->start();
+  world.settle();
+  EXPECT_TRUE(all.back()->is_leader());
+  world.stop(*all.back());
+}
+
 // Those behind them come when the first ones have been given up.
 TEST(CrowdTest, AStoreThatNeverAnswersKeepsNobodyFromBeginning) {
   ManualWorld world;
@@ -105,7 +123,8 @@ TEST(CrowdTest, AStoreThatNeverAnswersKeepsNobodyFromBeginning) {
   world.pass(6s);
   for (const auto& each : all) {
     const auto& failures = each->snapshot().counters.failures;
-    EXPECT_GT(std::accumulate(failures.begin(), failures.end(), 0U), 0U) << each->election();
+    EXPECT_GT(std::accumulate(failures.begin(), failures.end(), std::uint64_t{0}), 0U)
+        << each->election();
   }
   store->heal();
   world.pass(6s);

@@ -180,6 +180,7 @@ class World {
   [[nodiscard]] std::optional<Duration> travel();
   [[nodiscard]] bool is_calm() const { return now_ >= plan_.calm_from; }
   void strike(const Fault& fault);
+  void step_clock(const FaultStrikes& event);
   void strike_process(const Fault& fault, Process& process);
   void pause(Process& process, Duration length, bool suspend);
   void outage(const Fault& fault);
@@ -199,6 +200,8 @@ class World {
   Real no_newcomers_until_{};
   std::optional<Real> server_works_at_;
   Duration shortest_lease_{};
+  Duration clock_is_off_by_{};  // the server's
+  Real clock_stepped_at_{};
   bool ended_ = false;
   std::uint64_t elections_ = 0;
 

@@ -5,7 +5,10 @@
 
 namespace conclave::sim {
 
-void World::happen(const FaultStrikes& event) { strike(plan_.faults[event.index]); }
+void World::happen(const FaultStrikes& event) {
+  const Fault& fault = plan_.faults[event.index];
+  fault.kind == Fault::Kind::step ? step_clock(event) : strike(fault);
+}
 
 void World::strike(const Fault& fault) {
   using Kind = Fault::Kind;
@@ -13,11 +16,6 @@ void World::strike(const Fault& fault) {
     case Kind::outage: return outage(fault);
     case Kind::snapshot: return store_->snapshot();
     case Kind::wipe: return wipe();
-    case Kind::step:
-      note("the server's clock steps");
-      // Always in one direction: two opposite steps between two looks are not promised.
-      store_->step_clock(plan_.seed % 4 != 0 ? fault.length : -fault.length);
-      return after_step();
     case Kind::delete_early:
       note("the record is deleted");
       store_->delete_early(now_);
@@ -33,6 +31,24 @@ void World::strike(const Fault& fault) {
       return deliver_pushes();
     default: return strike_process(fault, processes_[fault.process]);
   }
+}
+
+// Two opposite steps within three leases are not promised to be survived.
+void World::step_clock(const FaultStrikes& event) {
+  const Fault& fault = plan_.faults[event.index];
+  const bool goes_to_and_fro = plan_.seed % 4 == 1;
+  const bool returns = goes_to_and_fro && clock_is_off_by_ != Duration::zero();
+  if (returns && now_ - clock_stepped_at_ <= 3 * plan_.lease) return;
+  note("the server's clock steps");
+  const bool goes_back = goes_to_and_fro || plan_.seed % 4 == 0;
+  const Duration by = returns ? -clock_is_off_by_ : goes_back ? -fault.length : fault.length;
+  store_->step_clock(by);
+  clock_is_off_by_ += by;
+  clock_stepped_at_ = now_;
+  if (goes_to_and_fro && !returns) {
+    events_.push(now_ + random_.between(plan_.lease * 3, plan_.lease * 4), event);
+  }
+  after_step();
 }
 
 void World::strike_process(const Fault& fault, Process& process) {

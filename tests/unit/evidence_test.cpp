@@ -88,6 +88,15 @@ TEST(Evidence, TheLatestLookThatPredatesTheRenewalCounts) {
   EXPECT_EQ(evidence.at(at(5s)).expected_server_time, ServerTime{104s});
 }
 
+// The clock may have been set back since, and forward again.
+TEST(Evidence, ALookOfLongAgoSaysNothingOfTheServersClock) {
+  Evidence evidence;
+  evidence.answered(shown(1, 100s, 5s), at(1s));
+  evidence.answered(shown(2, 110s, 5s), at(11s));
+  EXPECT_EQ(evidence.at(at(16s)).expected_server_time, ServerTime{115s});
+  EXPECT_EQ(evidence.at(at(16s) + 1ns).expected_server_time, std::nullopt);
+}
+
 TEST(Evidence, ALookWithoutAServerTimeProvesNothing) {
   Evidence evidence;
   evidence.answered(shown(1, 100s), at(1s));

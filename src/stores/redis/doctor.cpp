@@ -72,7 +72,7 @@ void judge_persistence(const Examination& e, std::vector<Finding>& findings) {
     findings.push_back(
         {Severity::note, "save, appendonly",
          "the server keeps nothing on disk: when it is restarted, leaders write their records "
-         "anew, and nobody else is elected for one lease",
+         "anew; where a leader is gone, too, the next one leads after up to two leases",
          "set appendonly yes where ended elections must stay ended after a restart"});
   }
 }

@@ -10,7 +10,13 @@ namespace conclave::redis {
 namespace {
 
 Error unknown_server(const std::string& where, const RedisReply& info) {
-  if (!std::holds_alternative<RedisError>(info.value)) return nonsense_reply(where, "INFO");
+  const auto* const error = std::get_if<RedisError>(&info.value);
+  if (error == nullptr) return nonsense_reply(where, "INFO");
+  if (error->message.starts_with("NOAUTH")) {
+    return {ErrorCode::denied,
+            where + " wants a password: let that client authenticate before it executes anything",
+            false, false};
+  }
   return {
       ErrorCode::denied,
       "the application's Redis client may not run INFO, without which a restarted server is not "
@@ -59,6 +65,8 @@ void Given::greet() {
       if (replies->size() < 2) return;
       const auto version = info_line((*replies)[0], "redis_version").value_or("0");
       greeting_.knows_flags = parse_number(version.substr(0, version.find('.'))).value_or(0) >= 7;
+      const auto mode = info_line((*replies)[0], "redis_mode").value_or("");
+      if (auto error = unsuitable_mode(mode, where_)) return is_known(error);
       learn(greeting_, (*replies)[0], (*replies)[1]);
       // Nobody here sees when the client connects anew: only INFO tells a restarted server.
       if (greeting_.identity.empty()) return is_known(unknown_server(where_, (*replies)[1]));

@@ -25,6 +25,19 @@ std::string_view value_of(const RedisReply::Elements& pairs, std::string_view na
 
 }  // namespace
 
+std::optional<Error> unsuitable_mode(std::string_view mode, const std::string& where) {
+  if (mode == "sentinel") {
+    return unsuitable(where + " is a Sentinel, which is not supported yet: connect to the master",
+                      false);
+  }
+  if (mode == "cluster") {
+    return unsuitable(
+        where + " belongs to a cluster, which is not supported yet: use a server of its own",
+        false);
+  }
+  return std::nullopt;
+}
+
 Result<Greeting> greeted(const RedisReply& hello, const std::string& where) {
   if (const auto* error = std::get_if<RedisError>(&hello.value)) {
     if (error->message.find("unknown command") != std::string::npos) {
@@ -38,15 +51,7 @@ Result<Greeting> greeted(const RedisReply& hello, const std::string& where) {
   const std::string_view version =
       pairs != nullptr ? value_of(*pairs, "version") : std::string_view{};
   if (version.empty()) return nonsense_reply(where, "HELLO");
-  if (value_of(*pairs, "mode") == "sentinel") {
-    return unsuitable(where + " is a Sentinel, which is not supported yet: connect to the master",
-                      false);
-  }
-  if (value_of(*pairs, "mode") == "cluster") {
-    return unsuitable(
-        where + " belongs to a cluster, which is not supported yet: use a server of its own",
-        false);
-  }
+  if (auto error = unsuitable_mode(value_of(*pairs, "mode"), where)) return *std::move(error);
   if (value_of(*pairs, "role") != "master") {
     return unsuitable(where + " is a replica, and takes no writes: connect to the master", true);
   }

@@ -29,6 +29,9 @@ struct Greeting {
 // From the reply to HELLO. `where` names the server.
 [[nodiscard]] Result<Greeting> greeted(const RedisReply& hello, const std::string& where);
 
+// Why a server of that mode, as HELLO and INFO name it, will not do; nothing when it will.
+[[nodiscard]] std::optional<Error> unsuitable_mode(std::string_view mode, const std::string& where);
+
 // Adds what INFO server and INFO replication say. Errors, such as missing rights, add nothing.
 void learn(Greeting& greeting, const RedisReply& server, const RedisReply& replication);
 

@@ -94,10 +94,11 @@ void Line::wire_failed(Error why) {
   fail(why);
 }
 
-// A server that wants TLS ends a connection that has none, without a word.
+// A server that wants TLS ends a connection that has none, without a word. One that has answered
+// before is only away.
 bool Line::may_want_tls() const {
   return !settings_->endpoint.tls && settings_->endpoint.unix_path.empty() &&
-         state_ == State::greeting && greetings_.empty();
+         state_ == State::greeting && !has_answered_;
 }
 
 // Everything that has to be asked first, at one go.
@@ -140,9 +141,12 @@ void Line::heard(std::string_view bytes) {
 void Line::took(RedisReply reply) {
   if (state_ == State::ready) return handlers_.received(std::move(reply));
   if (state_ == State::noting) return is_noted(reply);
+  has_answered_ = true;
   greetings_.push_back(std::move(reply));
   // One that is refused may hear nothing more.
   if (greetings_.size() == 1) {
+    const auto* const error = std::get_if<RedisError>(&greetings_[0].value);
+    if (error != nullptr && is_wrong_password(*error)) return fail(wrong_password(*settings_));
     if (const auto greeting = greeted(greetings_[0], settings_->where); !greeting) {
       return fail(greeting.error());
     }
@@ -167,7 +171,8 @@ void Line::answered_greeting() {
         return fail(why);
       }
       return fail(invalid_argument("database: " + settings_->where + " has no database " +
-                                   std::to_string(settings_->database)));
+                                   std::to_string(settings_->database) +
+                                   ": choose a lower number, or raise databases in redis.conf"));
     }
   }
   if (purpose_ == Purpose::commands) {

@@ -77,6 +77,7 @@ class Line {
   std::shared_ptr<Wire> wire_;
   std::vector<RedisReply> greetings_;  // replies to what is asked first
   std::size_t greetings_asked_ = 0;
+  bool has_answered_ = false;  // the server, to a greeting of this or an earlier connection
   Greeting greeting_;
   Instant ready_since_{};
   unsigned failures_ = 0;  // in a row

@@ -174,29 +174,23 @@ Operation RedisStore::resign(Resignation resignation, std::function<void(Answer)
       });
 }
 
-// Only who stands first was told that the place is free: messages to others would keep the server
-// from answering it.
+// Only those who stand first were told that the place is free: a message to everybody would keep
+// the server from answering them.
 Answer RedisStore::resigned(const Resignation& resignation, const RedisReply& reply) {
   if (elements_in(reply)->size() > 1 && resignation.term) {
-    const std::string record = key(resignation.election);
-    left_[record] = *resignation.term;
-    loop_->post_at(now() + announced_after, while_alive([this, record, term = *resignation.term] {
-                     const auto found = left_.find(record);
-                     if (found == left_.end() || found->second != term) return;
-                     left_.erase(found);
-                     announce(record, term);
-                   }));
+    loop_->post_at(now() + announced_after,
+                   while_alive([this, record = key(resignation.election),
+                                term = *resignation.term] { announce(record, term); }));
   }
   return Done{};
 }
 
-void RedisStore::announce(const std::string& record, Term term, Told told) {
-  commands_->prepare(while_alive([=, this](const std::optional<Error>& failed) {
+void RedisStore::announce(const std::string& record, Term term) {
+  commands_->prepare(while_alive([this, record, term](const std::optional<Error>& failed) {
     if (failed) return;
     commands_->run(redis::announce,
                    {record, queue_key(record), waiting_key(record), metadata_key(record)},
-                   {std::to_string(term.value), told == Told::all ? "all" : "some"},
-                   [](const Result<Delivered>&) {});
+                   {std::to_string(term.value)}, [](const Result<Delivered>&) {});
   }));
 }
 

@@ -83,10 +83,7 @@ RedisStore::RedisStore(std::shared_ptr<net::AsioLoop> loop, StoreSettings settin
                       .refused = [this](const Error& why) { is_refused(why); }});
 }
 
-// Whoever was called up may be dead, and nobody else be there to say it.
-RedisStore::~RedisStore() {
-  for (const auto& [record, term] : left_) announce(record, term, Told::some);
-}
+RedisStore::~RedisStore() = default;
 
 std::string RedisStore::key(const std::string& election) const {
   return record_key(settings_.prefix, election);

@@ -99,8 +99,7 @@ class RedisStore final : public Store {
   void repair(const RenewingPtr& renewing, std::size_t index);
   void tell_renewed(const RenewingPtr& renewing, std::size_t index, RenewAnswer with);
   Answer resigned(const Resignation& resignation, const RedisReply& reply);
-  enum class Told { some, all };
-  void announce(const std::string& record, Term term, Told told = Told::all);
+  void announce(const std::string& record, Term term);
 
   // ---- leading and listening
   void leads(const std::string& record, const Bid& bid);
@@ -133,7 +132,6 @@ class RedisStore final : public Store {
   std::optional<Error> refusal_;                                   // to listen
   std::set<std::pair<std::string, std::string>> told_of_refusal_;  // election and candidate
   Spots spots_{settings_.prefix};
-  std::map<std::string, Term> left_;  // places of which only the first in line has been told
   std::map<std::string, Vanished> vanished_;  // records that a leader should write anew
   std::set<std::string> to_look_;
   bool look_planned_ = false;

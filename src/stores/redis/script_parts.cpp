@@ -33,9 +33,13 @@ local function read(key)
           ended = r[9] or nil, repaired = r[10] or nil, metadata = r[11] or nil}
 end
 
--- What is not ours is neither understood nor touched.
+-- What is not ours, or damaged, is neither understood nor touched: a term that cannot be read is one that
+-- the next could fall below.
+local states = {held = true, released = true, abandoned = true, removed = true}
 local function fault_of(key, record)
-  if record.format == '1' then return nil end
+  if record.format == '1' then
+    return not (states[record.state] and record.term and record.term:find('^%d+$')) and {'FOREIGN'} or nil
+  end
   if record.format then return {'NEWER', record.format} end
   if redis.call('EXISTS', key) == 1 then return {'FOREIGN'} end
   return nil
@@ -56,16 +60,15 @@ end
 
 -- No version comes back, also when the clock was set back.
 local function next_stamp(record) return text(math.max(tonumber(record.stamp or '0') + 1, now)) end
--- A record that there was keeps its other fields.
-local function hold(key, record, has_metadata, term, attempt, leader, lease, grant)
-  redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', leader,
-             'lease', lease, 'renewed', now_text, 'stamp', next_stamp(record), 'granted', now_text, 'grant', grant)
+-- A record that there was keeps its other fields. What can fail comes first. No value is longer than 64
+-- bytes, unless a name is: the server would keep the record as a table, which takes three times the room.
+local function hold(key, record, has_metadata, term, attempt, leader, lease, grant, server)
   if record.repaired then redis.call('HDEL', key, 'repaired') end
-  if has_metadata then
-    redis.call('HSET', key, 'metadata', '1')
-  elseif record.metadata then
-    redis.call('HDEL', key, 'metadata')
-  end
+  if record.metadata and not has_metadata then redis.call('HDEL', key, 'metadata') end
+  if has_metadata then redis.call('HSET', key, 'metadata', '1') end
+  redis.call('HSET', key, 'format', '1', 'term', term, 'attempt', attempt, 'state', 'held', 'leader', leader,
+             'lease', lease, 'renewed', now_text, 'stamp', next_stamp(record), 'granted', now_text, 'grant', grant,
+             'server', server)
 end
 local function lease_end(record) return tonumber(record.renewed or '0') + tonumber(record.lease or '0') end
 )lua";

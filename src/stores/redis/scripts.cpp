@@ -30,9 +30,8 @@ local restored = false
 if known and record.attempt == attempt then
   if record.state ~= 'held' then return {'FINISHED'} end
   if not is_same_server() then return {'CHANGED'} end
-  local own_lease, previous_lease, vacancy, granted_by =
-      (redis.call('HGET', key, 'grant') or ''):match('^(%d+) (%d+) (%a+) (%x*)$')
-  restored = server == '' or granted_by ~= server
+  local own_lease, previous_lease, vacancy = (redis.call('HGET', key, 'grant') or ''):match('^(%d+) (%d+) (%a+)$')
+  restored = server == '' or redis.call('HGET', key, 'server') ~= server
   if not restored then
     redis.call('HSET', key, 'renewed', now_text, 'stamp', next_stamp(record))
     return {'GRANTED', record.term, own_lease, vacancy, previous_lease}
@@ -133,7 +132,7 @@ if stands then leave(attempt) end
 local has_metadata = keep_metadata(metadata_key, metadata)
 local previous_lease = text(lease_before)
 hold(key, record, has_metadata, term, attempt, candidate, waited_for,
-     table.concat({lease, previous_lease, found, server}, ' '))
+     table.concat({lease, previous_lease, found}, ' '), server)
 return {'GRANTED', term, lease, found, previous_lease}
 )lua";
 
@@ -149,6 +148,7 @@ local function renew(key, attempt, term)
     redis.call('HSET', key, 'renewed', now_text, 'stamp', next_stamp({stamp = r[5]}))
     return 'renewed'
   end
+  if fault_of(key, {format = r[1], term = r[2], state = r[4]}) then return 'other' end
   if less(r[2], term) and r[3] ~= attempt then return 'older' end  -- one attempt has one term
   return less(term, r[2]) and 'superseded' or 'lost'
 end
@@ -178,7 +178,7 @@ if record.term and (record.attempt == attempt or not less(record.term, term)) th
 end
 local waited_for = text(math.max(tonumber(lease), tonumber(record.lease or '0')))
 local has_metadata = keep_metadata(metadata_key, metadata)
-hold(key, record, has_metadata, term, attempt, candidate, waited_for, lease .. ' 0 absent ')
+hold(key, record, has_metadata, term, attempt, candidate, waited_for, lease .. ' 0 absent', '')
 redis.call('HSET', key, 'repaired', '1')
 return {'renewed'}
 )lua";
@@ -198,7 +198,7 @@ if holds and not record.ended then
   redis.call('HSET', key, 'state', mark, 'vacated', now_text)
   if record.metadata then pcall(drop, metadata_key, 'string') end
   pcall(leave, attempt)
-  pcall(call_up, key, 1, record.term, mark)  -- it is done, whoever can be told
+  pcall(call_up, key, 3, record.term, mark)  -- it is done, whoever can be told
   return {'DONE', mark}
 end
 local was_first = redis.call('ZRANK', queue, attempt) == 0
@@ -220,8 +220,6 @@ if record.state == 'held' then
   redis.pcall('PUBLISH', key .. ':news', table.concat(
       {'record', term, attempt, stamp, lease, renewed, now_text, granted, leader, metadata}, '\n'))
   call_up(key, 1, term, 'held')  -- it is next now, and looks when this lease would end
-elseif record.vacated and ARGV[2] == 'some' then
-  call_up(key, 3, term, record.state)
 elseif record.vacated then
   redis.pcall('PUBLISH', key .. ':news', table.concat({'vacant', term, record.state}, '\n'))
 end

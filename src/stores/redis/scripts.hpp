@@ -35,9 +35,9 @@ extern const Script repair;
 // Gives DONE [the mark that was left] | GONE | a fault
 extern const Script resign;
 
-// KEYS record, queue, waiting, metadata    ARGV term, all or some
+// KEYS record, queue, waiting, metadata    ARGV term
 // Tells everybody who leads, and the next in line that it is that; or that the place of that term
-// is still free: to all who listen, or to the first three in line.
+// is still free.
 extern const Script announce;
 
 // KEYS record, metadata, one pair after the other. Gives for each one: now, then the record's

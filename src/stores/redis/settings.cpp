@@ -157,4 +157,15 @@ Result<RedisCredentials> credentials_of(const Settings& settings) {
   return RedisCredentials{settings.user, *std::move(text)};
 }
 
+Error wrong_password(const Settings& settings) {
+  const bool is_default = settings.user.empty() && !settings.credentials;
+  return {ErrorCode::denied,
+          settings.where + " does not know " +
+              (is_default ? "the user default (none is given)" : "this user") + " with " +
+              (settings.password_file.empty() ? "this password"
+                                              : "the password in " + settings.password_file) +
+              ": check both",
+          false, false};
+}
+
 }  // namespace conclave::redis

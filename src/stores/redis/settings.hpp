@@ -25,4 +25,7 @@ struct Settings {
 // As they are now: a file or a function may have others than the last time.
 [[nodiscard]] Result<RedisCredentials> credentials_of(const Settings& settings);
 
+// The server does not take them. Says where they came from, and nothing of the password.
+[[nodiscard]] Error wrong_password(const Settings& settings);
+
 }  // namespace conclave::redis

@@ -13,16 +13,18 @@ struct Passing {
   bool reconnect = false;
 };
 
+constexpr std::string_view of_a_cluster =
+    "belongs to a cluster, which is not supported yet: use a server of its own";
+
 constexpr std::array passing{
     Passing{"READONLY", "is a replica, and takes no writes: connect to the master", true},
     Passing{"LOADING", "is loading its data: it will serve when that is done"},
     Passing{"MASTERDOWN", "is a replica that has lost its master: connect to the master", true},
-    Passing{"CLUSTERDOWN", "belongs to a cluster that is down"},
-    Passing{"MOVED", "belongs to a cluster, which is not supported yet: use a server of its own"},
-    Passing{"ASK", "belongs to a cluster, which is not supported yet: use a server of its own"},
-    Passing{"CROSSSLOT",
-            "belongs to a cluster, which is not supported yet: use a server of its own"},
-    Passing{"TRYAGAIN", "belongs to a cluster that moves its keys"},
+    Passing{"CLUSTERDOWN", of_a_cluster},
+    Passing{"MOVED", of_a_cluster},
+    Passing{"ASK", of_a_cluster},
+    Passing{"CROSSSLOT", of_a_cluster},
+    Passing{"TRYAGAIN", of_a_cluster},
     Passing{"BUSY", "is busy with a script of somebody"},
     Passing{"OOM", "has reached its maxmemory: raise it, or free some"},
     Passing{"MISCONF", "cannot save its data, and refuses writes until it can: see its log"},
@@ -67,9 +69,9 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
             false,
             found->reconnect};
   }
-  if (has_code(message, "WRONGPASS") || message.find("invalid password") != std::string::npos) {
-    return {{ErrorCode::denied, where + " does not know this user and password: check both", false,
-             false},
+  if (is_wrong_password(error)) {
+    return {{ErrorCode::denied, where + " does not know this user with this password: check both",
+             false, false},
             true,
             true};
   }
@@ -118,6 +120,11 @@ Trouble trouble_of(const RedisError& error, const std::string& where, const std:
       {ErrorCode::unsupported, where + " refused the request: " + shown(message), true, in_script},
       false,
       false};
+}
+
+bool is_wrong_password(const RedisError& error) {
+  return has_code(error.message, "WRONGPASS") ||
+         error.message.find("invalid password") != std::string::npos;
 }
 
 RedisError wrong_type(const std::string& key) { return {std::string(in_the_way) + key}; }

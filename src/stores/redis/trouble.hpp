@@ -20,6 +20,8 @@ struct Trouble {
 [[nodiscard]] Trouble trouble_of(const RedisError& error, const std::string& where,
                                  const std::string& what);
 
+[[nodiscard]] bool is_wrong_password(const RedisError& error);
+
 // A WRONGTYPE of a script names no key. This one does; `what` above is not needed then.
 [[nodiscard]] RedisError wrong_type(const std::string& key);
 
