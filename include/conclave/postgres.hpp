@@ -51,8 +51,12 @@ struct PostgresOptions {
   std::function<PostgresCredentials()> credentials{};  // asked for every connection, on the loop
 
   PostgresMode mode = PostgresMode::advisory;
-  bool strict = false;   // advisory: a crash costs a lease, and no double fault makes two leaders
-  bool create = true;    // make the tables where they are missing
+  bool strict = false;  // advisory: a crash costs a lease, and no double fault makes two leaders
+  bool create = true;   // make the tables where they are missing
+  // Advisory, where nobody may make tables: elections by locks alone. All candidates have to say
+  // the same. The leader has no name and no metadata then, terms grow on one timeline of the server
+  // only, and an election cannot be ended.
+  bool tables = true;
   std::string schema{};  // of the tables; empty: the first of the search path
 
   Duration lease{std::chrono::seconds{3}};

@@ -22,8 +22,8 @@ class PostgresFixture : public RealTimeFixture {
 
   explicit PostgresFixture(PostgresMode mode, bool strict = false,
                            servers::PostgresServer& server = shared_postgres(),
-                           Duration lease = usual_lease)
-      : server_(server), mode_(mode), strict_(strict), lease_(lease) {
+                           Duration lease = usual_lease, bool tables = true)
+      : server_(server), mode_(mode), strict_(strict), tables_(tables), lease_(lease) {
     forget_elections();
     wait_until_settled(2 * lease);
   }
@@ -35,6 +35,7 @@ class PostgresFixture : public RealTimeFixture {
     options.url = server_.url();
     options.mode = mode_;
     options.strict = strict_;
+    options.tables = tables_;
     options.lease = lease;
     options.loop = loop();
     return options;
@@ -67,6 +68,7 @@ class PostgresFixture : public RealTimeFixture {
   servers::PostgresServer& server_;
   const PostgresMode mode_;
   const bool strict_;
+  const bool tables_;
   const Duration lease_;
 };
 

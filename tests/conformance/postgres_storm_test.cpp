@@ -9,9 +9,13 @@ using namespace std::chrono_literals;
 
 class StormFixture : private OwnPostgres, public PostgresFixture {
  public:
-  explicit StormFixture(PostgresMode mode, bool strict = false)
-      : PostgresFixture(mode, strict, own, 600ms) {}
+  explicit StormFixture(PostgresMode mode, bool strict = false, bool tables = true)
+      : PostgresFixture(mode, strict, own, 600ms, tables) {}
 };
+
+std::unique_ptr<StoreFixture> make_locks() {
+  return std::make_unique<StormFixture>(PostgresMode::advisory, false, false);
+}
 
 class PostgresStorm : public Storm<PostgresFaults> {
  protected:
@@ -21,7 +25,7 @@ class PostgresStorm : public Storm<PostgresFaults> {
     switch (what) {
       case 0: end_sessions(); break;
       case 1: step_clock(); break;
-      case 2: server().exec("vacuum conclave_election"); break;
+      case 2: server().exec("vacuum"); break;
       default: break;
     }
   }
@@ -41,6 +45,8 @@ class PostgresStorm : public Storm<PostgresFaults> {
       default: replace(leader); break;
     }
   }
+
+  [[nodiscard]] bool tells_names() override { return rig().options(lease()).tables; }
 
  private:
   // By a lock alone: who hears first that a session is over, its owner or who waits for the lock,
@@ -81,6 +87,8 @@ TEST_P(PostgresStorm, R13_AtMostOneLeaderThroughManyFailovers) { run_storm(); }
 INSTANTIATE_TEST_SUITE_P(advisory, PostgresStorm,
                          ::testing::Values(MakeFixture{make_advisory<StormFixture>}),
                          [](const auto&) { return "advisory"; });
+INSTANTIATE_TEST_SUITE_P(locks, PostgresStorm, ::testing::Values(MakeFixture{make_locks}),
+                         [](const auto&) { return "locks"; });
 INSTANTIATE_TEST_SUITE_P(lease, PostgresStorm,
                          ::testing::Values(MakeFixture{make_lease<StormFixture>}),
                          [](const auto&) { return "lease"; });

@@ -36,6 +36,9 @@ made as (
 select clock.now - coalesce((select since from made), (select since from {server} where timeline = $1), clock.now) from clock
 )sql";
 
+// Shared by all who go by locks alone.
+constexpr const char* locks_alone = "7163850213";
+
 std::int64_t random_life() {
   std::random_device random;
   return static_cast<std::int64_t>(((std::uint64_t{random()} << 32U) | random()) >> 1U) | 1;
@@ -203,6 +206,7 @@ void Home::probe() {
 }
 
 void Home::make_ready() {
+  if (!settings_->tables) return join_locks();
   if (has_tables_) return note_timeline();
   if (settings_->create) return create_tables();
   is_settled(refused(ErrorCode::invalid_state,
@@ -211,10 +215,32 @@ void Home::make_ready() {
                      false));
 }
 
+// As long as somebody goes by locks alone, nobody makes tables: each would have a leader of its
+// own.
+void Home::join_locks() {
+  if (has_tables_) {
+    return is_settled(refused(ErrorCode::invalid_state,
+                              where() + " has tables for elections, which others go by: leave "
+                                        "tables=false out",
+                              false));
+  }
+  session_.send({"select pg_try_advisory_lock_shared($1::bigint)", {locks_alone}},
+                while_settling([this](const Delivered& answer) {
+                  const std::string* const word = answer.rows.text(0, 0);
+                  if (word != nullptr && *word == "t") return is_settled(std::nullopt);
+                  is_settled(refused(ErrorCode::unavailable,
+                                     where() + " is about to get tables for elections", true));
+                }));
+}
+
 // In one statement, so that it is one transaction, and one after the other: two who make the same
 // table at once get errors that say nothing.
 void Home::create_tables() {
-  session_.send({"do $conclave$ begin perform pg_advisory_xact_lock(7163850212);" +
+  session_.send({std::string("do $conclave$ begin perform pg_advisory_xact_lock(7163850212); "
+                             "if not pg_try_advisory_xact_lock(") +
+                     locks_alone +
+                     ") then raise exception 'some candidates go by locks alone: all have to "
+                     "write tables=false, or none'; end if;" +
                      statement(postgres::create_tables, tables_) + "; end $conclave$",
                  {}},
                 while_settling([this](const Delivered&) {

@@ -85,7 +85,7 @@ void PostgresStore::look() {
   side_.prepare(calls_.while_alive(
       [this, elections, names = names.text()](const std::optional<Error>& failed) {
         if (failed) return looked(elections, *failed);
-        side_.send(often(postgres::look, {names}),
+        side_.send(often(verbs_.look, {names}),
                    calls_.while_alive([this, elections](const Result<Delivered>& answer) {
                      looked(elections, answer);
                    }));

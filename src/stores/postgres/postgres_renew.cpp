@@ -40,8 +40,8 @@ void PostgresStore::renew_again(const RenewingPtr& renewing) {
       attempts.add(to_text(each.attempt));
       terms.add(static_cast<std::int64_t>(each.term.value));
     }
-    home_.send(often(postgres::renew, {names.text(), attempts.text(), terms.text(),
-                                       std::to_string(home_.life()), home_.kind()}),
+    home_.send(often(verbs_.renew, {names.text(), attempts.text(), terms.text(),
+                                    std::to_string(home_.life()), home_.kind()}),
                calls_.while_alive([this, renewing](const Result<Delivered>& answer) {
                  renewed(renewing, answer);
                }));
@@ -95,7 +95,7 @@ Operation PostgresStore::resign(Resignation resignation,
   if (resignation.term) term = std::to_string(resignation.term->value);
   return ask<conclave::Answer>(
       home_, std::move(done),
-      often(postgres::resign,
+      often(verbs_.resign,
             {resignation.election, to_text(resignation.attempt), term,
              resignation.was_valid ? "released" : "abandoned", channel(resignation.election),
              led_.empty() && settings_->mode == PostgresMode::advisory ? "t" : "f"}),

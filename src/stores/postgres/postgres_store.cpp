@@ -19,7 +19,7 @@ Traits traits_of(const Settings& settings) {
   Traits traits;
   const bool by_clock = settings.mode == PostgresMode::lease || settings.strict;
   traits.judge = by_clock ? LeaseJudge::server : LeaseJudge::session;
-  traits.terms = TermStrength::survives_wipe;
+  traits.terms = settings.tables ? TermStrength::survives_wipe : TermStrength::survives_data;
   traits.pushes = true;
   traits.reports_age = true;
   return traits;
@@ -43,6 +43,7 @@ PostgresStore::PostgresStore(std::shared_ptr<net::AsioLoop> loop,
     : loop_(std::move(loop)),
       settings_(std::move(settings)),
       tables_(settings_->schema, settings_->prefix),
+      verbs_(settings_->tables ? verbs_on(tables_) : verbs_on_locks(micros(settings_->lease))),
       traits_(traits_of(*settings_)),
       home_(*loop_, settings_, tables_, [this](const Error& why) { is_lost(why); }),
       side_(*loop_, settings_,
@@ -96,7 +97,8 @@ void PostgresStore::bid() {
   for (Standing& each : std::exchange(bids_, {})) {
     if (!each.call->is_open()) continue;
     // One statement changes a row once: another bid for the same election waits for the next.
-    const bool fits = some.size() < bids_at_a_time && !names.contains(each.bid.election);
+    const std::size_t most = settings_->tables ? bids_at_a_time : 1;
+    const bool fits = some.size() < most && !names.contains(each.bid.election);
     if (!fits) {
       later.push_back(std::move(each));
       continue;
@@ -136,10 +138,10 @@ void PostgresStore::bid_together(std::vector<Standing> some) {
     expected.add(server ? Number(micros(server->time_since_epoch())) : Number());
     channels.add(channel(bid.election));
   }
-  home_.send(often(postgres::campaign, {names.text(), attempts.text(), candidates.text(),
-                                        metadata.text(), floors.text(), terms.text(), stamps.text(),
-                                        expected.text(), std::to_string(home_.life()), home_.kind(),
-                                        std::to_string(micros(settings_->lease)), channels.text()}),
+  home_.send(often(verbs_.campaign, {names.text(), attempts.text(), candidates.text(),
+                                     metadata.text(), floors.text(), terms.text(), stamps.text(),
+                                     expected.text(), std::to_string(home_.life()), home_.kind(),
+                                     std::to_string(micros(settings_->lease)), channels.text()}),
              calls_.while_alive([this, some = std::move(some)](const Result<Delivered>& answer) {
                bidding_ = false;
                if (answer && !answer->rows.empty() && has_lost_life(answer->rows, 17)) {
@@ -194,7 +196,7 @@ Operation PostgresStore::inspect(std::string election, std::function<void(Inspec
     return calls_.reply(std::move(done), InspectAnswer{Refused{*std::move(error)}});
   Array names;
   names.add(election);
-  return ask<InspectAnswer>(side_, std::move(done), {text(postgres::look), {names.text()}},
+  return ask<InspectAnswer>(side_, std::move(done), {verbs_.look, {names.text()}},
                             [this](const Delivered& answer) -> InspectAnswer {
                               auto inspection = inspection_in(answer.rows, 0);
                               if (!inspection) return Unknown{nonsense(home_.where())};
@@ -202,8 +204,16 @@ Operation PostgresStore::inspect(std::string election, std::function<void(Inspec
                             });
 }
 
+std::optional<Error> PostgresStore::check_kept(const std::string& election) const {
+  if (auto error = check_election_name(election)) return error;
+  if (settings_->tables) return std::nullopt;
+  return Error{ErrorCode::unsupported,
+               "tables: without them nothing is kept of an election that could be ended or removed",
+               false, false};
+}
+
 Operation PostgresStore::end(std::string election, std::function<void(conclave::Answer)> done) {
-  if (auto error = check_election_name(election))
+  if (auto error = check_kept(election))
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
   const std::string told = channel(election);
   return ask<conclave::Answer>(home_, std::move(done),
@@ -216,7 +226,7 @@ Operation PostgresStore::end(std::string election, std::function<void(conclave::
 
 Operation PostgresStore::remove(std::string election, Remains remains,
                                 std::function<void(conclave::Answer)> done) {
-  if (auto error = check_election_name(election))
+  if (auto error = check_kept(election))
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
   return ask<conclave::Answer>(
       home_, std::move(done),

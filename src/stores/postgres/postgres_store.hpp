@@ -77,16 +77,19 @@ class PostgresStore final : public Store {
   Operation ask(Through& through, std::function<void(Answered)> done, Statement statement,
                 Act understand);
   [[nodiscard]] std::string text(std::string_view of) const { return statement(of, tables_); }
-  [[nodiscard]] Statement often(std::string_view of,
-                                std::vector<std::optional<std::string>> parameters) const {
-    return {text(of), std::move(parameters), {}, true};
+  [[nodiscard]] static Statement often(const std::string& verb,
+                                       std::vector<std::optional<std::string>> parameters) {
+    return {verb, std::move(parameters), {}, true};
   }
+  // Without tables nothing is kept that could be ended or removed.
+  [[nodiscard]] std::optional<Error> check_kept(const std::string& election) const;
   [[nodiscard]] std::string channel(std::string_view election) const;
   [[nodiscard]] Instant now() const noexcept { return clock().now(); }
 
   const std::shared_ptr<net::AsioLoop> loop_;
   const std::shared_ptr<const Settings> settings_;
   const Tables tables_;
+  const Verbs verbs_;
   const Traits traits_;
   std::map<std::string, Attempt> led_;  // granted here, and not lost or resigned since
   Ears ears_;

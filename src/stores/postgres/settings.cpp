@@ -37,10 +37,10 @@ std::optional<Error> take(const std::string& name, const std::string& text, Post
       return invalid_argument("mode: it is neither advisory nor lease: write one of them");
     }
     to.mode = text == "lease" ? PostgresMode::lease : PostgresMode::advisory;
-  } else if (name == "strict" || name == "create") {
+  } else if (name == "strict" || name == "create" || name == "tables") {
     const auto value = yes_or_no(name, text);
     if (!value) return value.error();
-    (name == "strict" ? to.strict : to.create) = *value;
+    (name == "strict" ? to.strict : name == "create" ? to.create : to.tables) = *value;
   } else if (name == "lease" || name == "request_timeout") {
     const auto value = parse_duration(name, text);
     if (!value) return value.error();
@@ -89,6 +89,10 @@ std::optional<Error> check_rest(const PostgresOptions& options) {
   }
   if (options.strict && options.mode == PostgresMode::lease) {
     return invalid_argument("strict: mode=lease is as strict as it gets: leave one of the two out");
+  }
+  if (!options.tables && (options.strict || options.mode == PostgresMode::lease)) {
+    return invalid_argument(
+        "tables: only mode=advisory without strict can do without them: leave tables=false out");
   }
   return std::nullopt;
 }
@@ -281,6 +285,7 @@ Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duratio
   settings.mode = options.mode;
   settings.strict = options.strict;
   settings.create = options.create;
+  settings.tables = options.tables;
   settings.schema = options.schema;
   settings.lease = options.lease;
   settings.request_timeout =

@@ -25,6 +25,7 @@ struct Settings {
   Mode mode = Mode::advisory;
   bool strict = false;
   bool create = true;
+  bool tables = true;
   std::string schema{};            // empty: the first of the search path
   std::string prefix{"conclave"};  // of the tables
   Duration lease{};

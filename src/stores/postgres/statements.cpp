@@ -218,4 +218,9 @@ purged as (delete from {election} e using verdict v where e.name = v.name and v.
 select word from verdict
 )sql";
 
+Verbs verbs_on(const Tables& tables) {
+  return {statement(campaign, tables), statement(renew, tables), statement(resign, tables),
+          statement(look, tables)};
+}
+
 }  // namespace conclave::postgres

@@ -13,6 +13,7 @@
 //    clock is the judge: a renewal that comes at the same time finds the news that it has to look.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -63,5 +64,15 @@ extern const std::string_view look;
 
 extern const std::string_view end;     // $1 name, $2 channel; a row if there was one to end
 extern const std::string_view remove;  // $1 name, $2 "trace" or "nothing"; a word
+
+// Those four for a store with tables, and for one without.
+struct Verbs {
+  std::string campaign{};
+  std::string renew{};
+  std::string resign{};
+  std::string look{};
+};
+[[nodiscard]] Verbs verbs_on(const Tables& tables);
+[[nodiscard]] Verbs verbs_on_locks(std::int64_t lease);  // that of ours, in microseconds
 
 }  // namespace conclave::postgres

@@ -13,8 +13,8 @@
 namespace conclave::postgres {
 namespace {
 
-constexpr std::array<std::string_view, 7> our_names{
-    "mode", "strict", "create", "schema", "lease", "request_timeout", "password_file"};
+constexpr std::array<std::string_view, 8> our_names{
+    "mode", "strict", "create", "tables", "schema", "lease", "request_timeout", "password_file"};
 
 constexpr std::string_view example = "postgres://user@host:5432/database";
 
