@@ -23,7 +23,9 @@ inline std::string ask(PGconn* connection, const char* sql) {
 
 class AdoptedFixture : public PostgresFixture {
  public:
-  using PostgresFixture::PostgresFixture;
+  // Long enough for a busy machine: there is no other connection to turn to.
+  explicit AdoptedFixture(PostgresMode mode, bool strict = false)
+      : PostgresFixture(mode, strict, shared_postgres(), std::chrono::seconds{1}) {}
 
   std::shared_ptr<Store> make_store(Duration lease) override {
     return make_postgres_store(adopting(connection_to(server().url()), lease));
@@ -32,6 +34,7 @@ class AdoptedFixture : public PostgresFixture {
     PostgresOptions adopting = options(lease);
     adopting.url = {};
     adopting.connection = std::move(connection);
+    adopting.request_timeout = lease / 4;
     return adopting;
   }
   [[nodiscard]] bool has(Ability ability) const override {

@@ -1,6 +1,8 @@
 // A transaction of the application that only the present leader can commit:
 // docs/stores/postgres.md, "Fencing".
+#include <fstream>
 #include <future>
+#include <iterator>
 
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_rig.hpp"
@@ -10,6 +12,15 @@ namespace {
 
 using servers::PostgresClient;
 using servers::PostgresError;
+
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char each : text) {
+    const bool is_space = each == ' ' || each == '\n';
+    if (!is_space || !line.ends_with(' ')) line += is_space ? ' ' : each;
+  }
+  return line;
+}
 
 class PostgresFence : public Conformance {
  protected:
@@ -190,6 +201,14 @@ TEST_P(PostgresFence, NeedsNoMoreRightsThanItSays) {
   client.exec("set role worker; begin");
   EXPECT_EQ(fence(client, term), "") << message();
   client.exec("rollback; reset role; drop owned by worker; drop role worker");
+}
+
+TEST_P(PostgresFence, IsWhatTheDocumentShows) {
+  std::ifstream file(CONCLAVE_POSTGRES_DOCUMENT);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(in_one_line(text).find("```sql " + postgres_fence("jobs", Term{42}) + " ```"),
+            std::string::npos)
+      << postgres_fence("jobs", Term{42});
 }
 
 TEST_P(PostgresFence, WhatIsNoTermOrNoElectionIsRefused) {

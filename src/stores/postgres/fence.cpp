@@ -12,7 +12,7 @@ namespace {
 
 // Whether standard_conforming_strings is on or off.
 std::string literal(std::string_view text) {
-  std::string made = "E'";
+  std::string made = text.find('\\') != std::string_view::npos ? "E'" : "'";
   for (const char each : text) {
     if (each == '\'' || each == '\\') made += each;
     made += each;
