@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 
 #include <map>
+#include <random>
 #include <utility>
 
 #include "net/descriptor.hpp"
@@ -113,6 +114,7 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
 
   void adopt(std::shared_ptr<PGconn> given) {
     is_adopted = true;
+    prefix += std::to_string(std::random_device{}()) + "_";  // others may have prepared theirs
     connection = std::move(given);
     was_nonblocking = PQisnonblocking(connection.get());
     PQsetNoticeReceiver(connection.get(), &Core::heard_notice, this);
@@ -129,9 +131,9 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
   // ---------------------------------------------------------------- sending
 
   void send(const Statement& statement) {
-    if (!statement.often || is_adopted) return transmit(statement, nullptr);
+    if (!statement.often) return transmit(statement, nullptr);
     const auto [known, is_new] =
-        plans.try_emplace(statement.sql, "conclave_" + std::to_string(plans.size() + 1));
+        plans.try_emplace(statement.sql, prefix + std::to_string(plans.size() + 1));
     if (!is_new) return transmit(statement, known->second.c_str());
     preparing = statement;
     transmit(statement, known->second.c_str());
@@ -296,6 +298,7 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
   bool is_adopted = false;
   int was_nonblocking = 0;                     // the application's
   bool is_waiting = false;                     // for an answer
+  std::string prefix{"conclave_"};             // of the names of plans
   std::map<std::string, std::string> plans{};  // their names, by the text
   std::optional<Statement> preparing{};        // to be executed then
   bool failed = false;
