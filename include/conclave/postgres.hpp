@@ -26,10 +26,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <conclave/export.hpp>
 #include <conclave/loop.hpp>
 #include <conclave/store.hpp>
+
+// As libpq calls it.
+struct pg_conn;
+using PGconn = pg_conn;
 
 namespace conclave {
 
@@ -50,6 +55,19 @@ struct PostgresOptions {
   std::string password_file{};  // read for every connection; a line end at its end does not count
   std::function<PostgresCredentials()> credentials{};  // asked for every connection, on the loop
 
+  // Instead of all that: a connection that the application already has, such as
+  // std::shared_ptr<PGconn>(PQconnectdb(...), PQfinish). Established, idle, outside of a
+  // transaction and with client_encoding UTF8. It is for this store alone: from now on nobody else
+  // uses it, and the store lets go of it, on its loop, when it ends or the connection breaks.
+  //  - There is no other: when it breaks, its terms end, candidates hear an error that says so, and
+  //    a new store on a new connection has to be made. A minute without an answer counts as broken.
+  //  - Nobody is woken on it, candidates look four times a lease: so a crashed leader is replaced
+  //    within a quarter of a lease in mode advisory. Behind a pooler only mode lease works.
+  //  - Role and search path are used as they are, LISTENs are ended, and the settings that would
+  //  end
+  //    statements or sessions are neutralised; keepalives and time-outs of TCP are left alone.
+  std::shared_ptr<PGconn> connection{};
+
   PostgresMode mode = PostgresMode::advisory;
   bool strict = false;  // advisory: a crash costs a lease, and no double fault makes two leaders
   bool create = true;   // make the tables where they are missing
@@ -69,5 +87,22 @@ struct PostgresOptions {
 // Checks its options; connects with the first call. Throws std::invalid_argument with a sentence
 // that names the option and the fix.
 [[nodiscard]] CONCLAVE_API std::shared_ptr<Store> make_postgres_store(PostgresOptions options = {});
+
+// ---------------------------------------------------------------- fencing
+
+// The SQLSTATE of a transaction that was refused since its term is over.
+inline constexpr std::string_view postgres_fence_sqlstate = "TERM0";
+
+// A statement for a transaction of the application's own, in the database of the elections: it
+// fails, and the transaction with it, unless this term still holds; and the next leader is not
+// elected before the transaction has ended. Renewals go on undisturbed. It has to be the first
+// statement after BEGIN; without a transaction it protects nothing.
+//
+//   begin;  <this statement>;  update ...;  commit;
+//
+// Its role needs SELECT and UPDATE on conclave_election. `schema` as in the options of the store.
+// Throws std::invalid_argument for what is no name of an election, and for no term.
+[[nodiscard]] CONCLAVE_API std::string postgres_fence(std::string_view election, Term term,
+                                                      std::string_view schema = {});
 
 }  // namespace conclave

@@ -190,13 +190,12 @@ TEST(PostgresSessionEnds, AtAnyMomentAForkTakesNothingAlong) {
 class PostgresAdopted : public ::testing::Test {
  protected:
   PostgresServer server_;
-  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection_{PQconnectdb(server_.url().c_str()),
-                                                                 &PQfinish};
+  const std::shared_ptr<PGconn> connection_{PQconnectdb(server_.url().c_str()), &PQfinish};
 };
 
 TEST_F(PostgresAdopted, IsUsedAndGivenBack) {
   {
-    SessionRig rig(options_for(server_.url()), {}, {}, connection_.get());
+    SessionRig rig(options_for(server_.url()), {}, {}, connection_);
     EXPECT_EQ(rig.prepare(), std::nullopt);
     EXPECT_EQ(rig.pid(), PQbackendPID(connection_.get()));
     EXPECT_EQ(rig.value("SELECT 1"), "1");
@@ -209,7 +208,7 @@ TEST_F(PostgresAdopted, IsUsedAndGivenBack) {
 }
 
 TEST_F(PostgresAdopted, IsNotReplacedWhenItBreaks) {
-  SessionRig rig(options_for(server_.url()), {}, {}, connection_.get());
+  SessionRig rig(options_for(server_.url()), {}, {}, connection_);
   ASSERT_EQ(rig.prepare(), std::nullopt);
   server_.exec("SELECT pg_terminate_backend($1::int)", {std::to_string(rig.pid())});
   ASSERT_TRUE(rig.happens("lost"));

@@ -43,14 +43,11 @@ inline PostgresOptions options_for(const std::string& url) {
 class SessionRig {
  public:
   explicit SessionRig(const PostgresOptions& options, Duration tolerance = {},
-                      Session::Handlers handlers = {}, pg_conn* adopted = nullptr) {
+                      Session::Handlers handlers = {}, std::shared_ptr<PGconn> adopted = {}) {
     on_loop([&] {
       const auto settings = settings_for(options);
-      auto calls = with_notes(std::move(handlers));
-      session =
-          adopted != nullptr
-              ? std::make_unique<Session>(*loop, adopted, settings, std::move(calls), tolerance)
-              : std::make_unique<Session>(*loop, settings, std::move(calls), tolerance);
+      session = std::make_unique<Session>(*loop, settings, with_notes(std::move(handlers)),
+                                          tolerance, std::move(adopted));
     });
   }
   ~SessionRig() { destroy(); }

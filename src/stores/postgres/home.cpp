@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "stores/postgres/adopted.hpp"
 #include "stores/postgres/texts.hpp"
 #include "stores/postgres/trouble.hpp"
 
@@ -55,13 +56,14 @@ Error refused(ErrorCode code, std::string sentence, bool retryable) {
 }  // namespace
 
 Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const Tables& tables,
-           Lost lost)
+           Lost lost, std::shared_ptr<PGconn> adopted)
     : loop_(loop),
       settings_(std::move(settings)),
       tables_(tables),
       lost_(std::move(lost)),
       by_clock_(settings_->mode == PostgresMode::lease || settings_->strict),
       by_lock_(settings_->mode == PostgresMode::advisory),
+      is_adopted_(adopted != nullptr),
       session_(loop, settings_,
                {.setup = [this] { return setup(); },
                 .greeted = [this](const std::vector<Delivered>& answers,
@@ -75,7 +77,10 @@ Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const 
                     }},
                // A lock session that is closed too early frees the lock while its holder still
                // believes in it: it is kept until no term on it can be valid.
-               by_lock_ ? settings_->lease : Duration::zero()) {}
+               is_adopted_ ? patience_with_adopted(*settings_)
+               : by_lock_  ? settings_->lease
+                           : Duration::zero(),
+               std::move(adopted)) {}
 
 std::string Home::kind() const {
   if (settings_->mode == PostgresMode::lease) return "lease";
@@ -179,6 +184,13 @@ void Home::settle() {
 // A pooler gives the server's session that we have just used to whoever comes next, unless it keeps
 // it for us until we go.
 void Home::probe() {
+  if (is_adopted_) {  // there is no second one to find out what kind it is
+    return is_settled(refused(ErrorCode::unsupported,
+                              where() +
+                                  " is behind a pooler, where no lock may be ours alone: give "
+                                  "a connection without one, or choose mode lease",
+                              false));
+  }
   session_.send(
       {which_backend, {}}, while_settling([this](const Delivered& ours) {
         other_ = std::make_unique<Session>(loop_, settings_, Session::Handlers{});
@@ -236,12 +248,12 @@ void Home::join_locks() {
 // In one statement, so that it is one transaction, and one after the other: two who make the same
 // table at once get errors that say nothing.
 void Home::create_tables() {
-  session_.send({std::string("do $conclave$ begin perform pg_advisory_xact_lock(7163850212); "
-                             "if not pg_try_advisory_xact_lock(") +
-                     locks_alone +
-                     ") then raise exception 'some candidates go by locks alone: all have to "
-                     "write tables=false, or none'; end if;" +
-                     statement(postgres::create_tables, tables_) + "; end $conclave$",
+  session_.send({anonymous_block(std::string("perform pg_advisory_xact_lock(7163850212); "
+                                             "if not pg_try_advisory_xact_lock(") +
+                                 locks_alone +
+                                 ") then raise exception 'some candidates go by locks alone: all "
+                                 "have to write tables=false, or none'; end if;" +
+                                 statement(postgres::create_tables, tables_)),
                  {}},
                 while_settling([this](const Delivered&) {
                   session_.send({statement(note, tables_), {timeline_, "new"}},

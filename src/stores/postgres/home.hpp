@@ -16,7 +16,7 @@ class Home {
   using Lost = std::function<void(const Error&)>;
 
   Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const Tables& tables,
-       Lost lost);
+       Lost lost, std::shared_ptr<PGconn> adopted);
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
 
@@ -30,6 +30,8 @@ class Home {
   // For how long this server has decided.
   [[nodiscard]] Duration age_at(Instant now) const noexcept;
   [[nodiscard]] const std::string& where() const { return session_.where(); }
+  // For what needs no lock, where there is no other session.
+  [[nodiscard]] Session& session() noexcept { return session_; }
 
   // Our session row has gone: nothing that is held in its name is, and a new life begins.
   void lose_life();
@@ -61,6 +63,7 @@ class Home {
   const Lost lost_;
   const bool by_clock_;
   const bool by_lock_;
+  const bool is_adopted_;
   State state_ = State::unsettled;
   std::uint64_t round_ = 0;  // of settling; answers of an older one come to nothing
   std::vector<Session::Ready> waiting_;

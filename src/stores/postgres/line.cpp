@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stores/postgres/adopted.hpp"
 #include "stores/postgres/trouble.hpp"
 
 namespace conclave::postgres {
@@ -70,11 +71,12 @@ std::vector<Target> targets_of(const Settings& settings) {
 
 }  // namespace
 
-Line::Line(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, pg_conn* adopted,
-           Handlers handlers)
+Line::Line(net::AsioLoop& loop, std::shared_ptr<const Settings> settings,
+           std::shared_ptr<pg_conn> adopted, Handlers handlers)
     : loop_(loop),
       settings_(std::move(settings)),
-      adopted_(adopted),
+      is_adopted_(adopted != nullptr),
+      adopted_(std::move(adopted)),
       handlers_(std::move(handlers)) {}
 
 // Later, unless something else has happened by then.
@@ -100,10 +102,10 @@ void Line::connect() {
   enter(State::connecting);
   rests_for_.reset();
   is_pooled_ = false;
-  limit_ = connect_limit(*settings_);
+  limit_ = is_adopted_ ? patience_with_adopted(*settings_) : connect_limit(*settings_);
   after(limit_, [this] { gave_up_waiting(); });
-  if (adopted_ != nullptr) {
-    wire_ = std::make_unique<Wire>(loop_, adopted_, settings_->where, wire_handlers());
+  if (is_adopted_) {
+    wire_ = std::make_unique<Wire>(loop_, std::move(adopted_), settings_->where, wire_handlers());
     return;
   }
   resolve(loop_, targets_of(*settings_), limit_ / 4,
@@ -168,6 +170,9 @@ void Line::begin_after(const std::string& address) {
 void Line::set_up() {
   state_ = State::setting_up;  // within the same limit
   setup_ = {{neutralise, {std::to_string(PQbackendPID(wire_->get()))}}};
+  // Somebody who floods a session that stands still with messages would keep it from being ended.
+  if (is_adopted_) setup_.push_back({"UNLISTEN *", {}});
+  ours_ = static_cast<std::ptrdiff_t>(setup_.size());
   greetings_.clear();
   const std::weak_ptr alive = alive_;
   const auto step = step_;
@@ -201,7 +206,7 @@ void Line::answered(Answer answer) {
 
 void Line::greet() {
   auto greetings = std::exchange(greetings_, {});
-  greetings.erase(greetings.begin());  // our own
+  greetings.erase(greetings.begin(), greetings.begin() + ours_);
   const std::weak_ptr alive = alive_;
   const auto step = step_;
   const auto refused = handlers_.greeted(std::move(greetings));
@@ -215,7 +220,8 @@ void Line::greet() {
 
 // ---------------------------------------------------------------- the end of a connection
 
-void Line::fail(const Error& why) {
+void Line::fail(Error why) {
+  if (is_adopted_) why = for_good(std::move(why));
   const std::weak_ptr alive = alive_;
   const bool was_ready = state_ == State::ready;
   plan_next(why, was_ready);
@@ -226,7 +232,7 @@ void Line::fail(const Error& why) {
 }
 
 void Line::plan_next(const Error& why, bool was_ready) {
-  if (adopted_ != nullptr) {
+  if (is_adopted_) {
     rests_for_ = why;
     return enter(State::closed);
   }

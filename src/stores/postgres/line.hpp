@@ -29,8 +29,9 @@ class Line {
     std::function<void(const Error&)> broken;  // it is
   };
 
-  Line(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, pg_conn* adopted,
-       Handlers handlers);
+  // On a connection of the application, where there is one: it is not replaced when it breaks.
+  Line(net::AsioLoop& loop, std::shared_ptr<const Settings> settings,
+       std::shared_ptr<pg_conn> adopted, Handlers handlers);
   ~Line() = default;
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
@@ -39,7 +40,7 @@ class Line {
   void close();  // for good, without a word
   void send(const Statement& statement);
   // This connection is of no use: the next one.
-  void fail(const Error& why);
+  void fail(Error why);
 
   [[nodiscard]] bool is_ready() const noexcept { return state_ == State::ready; }
   [[nodiscard]] bool is_closed() const noexcept { return state_ == State::closed; }
@@ -67,7 +68,8 @@ class Line {
 
   net::AsioLoop& loop_;
   const std::shared_ptr<const Settings> settings_;
-  pg_conn* const adopted_;  // of the application; usually none
+  const bool is_adopted_;
+  std::shared_ptr<pg_conn> adopted_;  // until it is used
   const Handlers handlers_;
   State state_ = State::idle;
   std::uint64_t step_ = 0;  // of the state; a timer of an earlier one does nothing
@@ -77,6 +79,7 @@ class Line {
   Duration limit_{};       // of this attempt
   bool is_pooled_ = false;
   std::vector<Statement> setup_;
+  std::ptrdiff_t ours_ = 0;  // of them come first
   std::vector<Greeted> greetings_;
   Instant sent_{};
   Instant ready_since_{};

@@ -12,12 +12,18 @@ constexpr std::size_t most_waiters = 2;
 Operation PostgresStore::observe(std::string election, std::string, Sink sink) {
   const Operation operation = calls_.number();
   const bool first = ears_.listen(election, operation, std::move(sink));
-  if (first && side_.is_established() && !side_.is_pooled()) {
+  if (first && is_told()) {
     side_.send({"listen " + channel(election)}, [](const Result<Delivered>&) {});
   }
   side_.open();
+  if (is_adopted_) look_again();
   look_soon(election);  // on the same session, so after it listens
   return operation;
+}
+
+// Not through a pooler; and a session with a lock must not listen.
+bool PostgresStore::is_told() const {
+  return !is_adopted_ && side_.is_established() && !side_.is_pooled();
 }
 
 // A new connection: nothing is listened to there yet, and much may have been missed.
@@ -43,7 +49,7 @@ void PostgresStore::heard(const std::string& letter) {
   look_soon(mail->election);
 }
 
-// Through a pooler nothing is told: those who follow are looked for.
+// Where nothing is told, those who follow look.
 void PostgresStore::look_again() {
   if (std::exchange(looks_again_, true)) return;
   loop_->post_at(now() + settings_->lease / 4, calls_.while_alive([this] {
@@ -123,6 +129,7 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
 
 void PostgresStore::watch_lives() {
   if (traits_.judge != LeaseJudge::session) return;  // by the clock, a dead session is not the end
+  if (is_adopted_) return;                           // there is nobody to wait
   const auto next = [this]() -> std::optional<std::int64_t> {
     std::vector<std::int64_t> taken{home_.life()};
     for (const auto& each : waiters_) {

@@ -15,12 +15,12 @@ namespace {
 // More in one statement would keep others from their rows.
 constexpr std::size_t bids_at_a_time = 1000;
 
-Traits traits_of(const Settings& settings) {
+Traits traits_of(const Settings& settings, bool is_adopted) {
   Traits traits;
   const bool by_clock = settings.mode == PostgresMode::lease || settings.strict;
   traits.judge = by_clock ? LeaseJudge::server : LeaseJudge::session;
   traits.terms = settings.tables ? TermStrength::survives_wipe : TermStrength::survives_data;
-  traits.pushes = true;
+  traits.pushes = !is_adopted;
   traits.reports_age = true;
   return traits;
 }
@@ -39,23 +39,34 @@ std::optional<Error> check_bid(const Bid& bid) {
 }  // namespace
 
 PostgresStore::PostgresStore(std::shared_ptr<net::AsioLoop> loop,
-                             std::shared_ptr<const Settings> settings)
+                             std::shared_ptr<const Settings> settings,
+                             std::shared_ptr<PGconn> adopted)
     : loop_(std::move(loop)),
       settings_(std::move(settings)),
       tables_(settings_->schema, settings_->prefix),
       verbs_(settings_->tables ? verbs_on(tables_) : verbs_on_locks(micros(settings_->lease))),
-      traits_(traits_of(*settings_)),
-      home_(*loop_, settings_, tables_, [this](const Error& why) { is_lost(why); }),
-      side_(*loop_, settings_,
-            {.greeted =
-                 [this](const std::vector<Delivered>&, PGconn*) {
-                   loop_->post(calls_.while_alive([this] { is_listening(); }));
-                   return std::optional<Error>{};
-                 },
-             .notified = [this](const std::string&, const std::string& letter) { heard(letter); }}),
+      is_adopted_(adopted != nullptr),
+      traits_(traits_of(*settings_, is_adopted_)),
+      home_(
+          *loop_, settings_, tables_, [this](const Error& why) { is_lost(why); },
+          std::move(adopted)),
+      own_side_(is_adopted_ ? nullptr : make_side()),
+      side_(own_side_ != nullptr ? *own_side_ : home_.session()),
       calls_(*loop_, [this] { return given_up(home_.where()); }) {}
 
 PostgresStore::~PostgresStore() = default;
+
+std::unique_ptr<Session> PostgresStore::make_side() {
+  return std::make_unique<Session>(
+      *loop_, settings_,
+      Session::Handlers{
+          .greeted =
+              [this](const std::vector<Delivered>&, PGconn*) {
+                loop_->post(calls_.while_alive([this] { is_listening(); }));
+                return std::optional<Error>{};
+              },
+          .notified = [this](const std::string&, const std::string& letter) { heard(letter); }});
+}
 
 std::string PostgresStore::channel(std::string_view election) const {
   return channel_of(tables_.election, election);
@@ -64,8 +75,7 @@ std::string PostgresStore::channel(std::string_view election) const {
 void PostgresStore::cancel(Operation operation) {
   const auto election = ears_.cancel(operation);
   if (!election) return calls_.give_up(operation);
-  if (!side_.is_established()) return;
-  side_.send({"unlisten " + channel(*election)}, [](const Result<Delivered>&) {});
+  if (is_told()) side_.send({"unlisten " + channel(*election)}, [](const Result<Delivered>&) {});
 }
 
 // ---------------------------------------------------------------- campaign
@@ -182,6 +192,10 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
   auto held = held_in(answer.rows, row, settings_->lease);
   if (!held) return Unknown{nonsense(home_.where())};
   held->server_age = age;
+  // Nobody waits for the holder's lock: a bid finds out whether it is free.
+  if (is_adopted_ && traits_.judge == LeaseJudge::session) {
+    held->look_again_in = std::min(held->look_again_in, settings_->lease / 4);
+  }
   if (held->record) {
     ears_.is_held_by(bid.election, life_in(answer.rows, row, 16, 15), held->record->term);
     watch_lives();

@@ -14,7 +14,8 @@ namespace conclave::postgres {
 
 class PostgresStore final : public Store {
  public:
-  PostgresStore(std::shared_ptr<net::AsioLoop> loop, std::shared_ptr<const Settings> settings);
+  PostgresStore(std::shared_ptr<net::AsioLoop> loop, std::shared_ptr<const Settings> settings,
+                std::shared_ptr<PGconn> adopted = {});
   ~PostgresStore() override;
   PostgresStore(const PostgresStore&) = delete;
   PostgresStore& operator=(const PostgresStore&) = delete;
@@ -56,8 +57,10 @@ class PostgresStore final : public Store {
   void tell_renewed(const RenewingPtr& renewing, std::size_t index, RenewAnswer with);
 
   // ---- listening
+  [[nodiscard]] std::unique_ptr<Session> make_side();
   void is_lost(const Error& why);
   void is_listening();
+  [[nodiscard]] bool is_told() const;
   void heard(const std::string& letter);
   void look_soon(const std::string& election);
   void look();
@@ -90,6 +93,7 @@ class PostgresStore final : public Store {
   const std::shared_ptr<const Settings> settings_;
   const Tables tables_;
   const Verbs verbs_;
+  const bool is_adopted_;
   const Traits traits_;
   std::map<std::string, Attempt> led_;  // granted here, and not lost or resigned since
   Ears ears_;
@@ -100,7 +104,10 @@ class PostgresStore final : public Store {
   bool look_planned_ = false;
   bool looks_again_ = false;
   Home home_;
-  Session side_;  // that listens and looks: the one of the locks must not be kept busy
+  // That listens and looks: the one of the locks must not be kept busy. On an adopted connection
+  // there is only that one, and nobody listens.
+  const std::unique_ptr<Session> own_side_;
+  Session& side_;
   std::vector<std::unique_ptr<Waiter>> waiters_;
   net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
 };

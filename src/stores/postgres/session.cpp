@@ -24,12 +24,12 @@ struct Pending {
 // Outlives the Session that is destroyed in a callback. Whatever waits holds it weakly.
 struct Session::Core : std::enable_shared_from_this<Core> {
   Core(net::AsioLoop& runs_on, std::shared_ptr<const Settings> given, Handlers calls,
-       Duration may_last, PGconn* adopted)
+       Duration may_last, std::shared_ptr<PGconn> adopted)
       : loop(runs_on),
         settings(std::move(given)),
         handlers(std::move(calls)),
         tolerance(may_last),
-        line(runs_on, settings, adopted, line_handlers()) {}
+        line(runs_on, settings, std::move(adopted), line_handlers()) {}
 
   Line::Handlers line_handlers() {
     return {
@@ -201,14 +201,9 @@ struct Session::Core : std::enable_shared_from_this<Core> {
 };
 
 Session::Session(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Handlers handlers,
-                 Duration tolerance)
+                 Duration tolerance, std::shared_ptr<PGconn> adopted)
     : core_(std::make_shared<Core>(loop, std::move(settings), std::move(handlers), tolerance,
-                                   nullptr)) {}
-
-Session::Session(net::AsioLoop& loop, PGconn* adopted, std::shared_ptr<const Settings> settings,
-                 Handlers handlers, Duration tolerance)
-    : core_(std::make_shared<Core>(loop, std::move(settings), std::move(handlers), tolerance,
-                                   adopted)) {}
+                                   std::move(adopted))) {}
 
 Session::~Session() {
   if (fork_.in_child()) {

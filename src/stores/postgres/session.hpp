@@ -28,10 +28,6 @@
 #include "stores/postgres/settings.hpp"
 #include "stores/postgres/wire.hpp"
 
-// As libpq calls it.
-struct pg_conn;
-using PGconn = pg_conn;
-
 namespace conclave::postgres {
 
 // What a statement gave, and the own clock just before it was sent and when its answer came.
@@ -62,12 +58,10 @@ class Session {
   // Connects with the first prepare() or open(). A statement without an answer keeps its connection
   // for as long as its own patience and `tolerance` last; then it is given up as broken. Zero: only
   // for its patience. With more, its late answer lets the queue go on.
+  // On `adopted`, a connection of the application, where there is one: it is not replaced when it
+  // breaks.
   Session(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Handlers handlers,
-          Duration tolerance = {});
-  // On a connection of the application, established and idle, which nobody else uses while the
-  // session lives. Never closed by us, and not replaced when it breaks.
-  Session(net::AsioLoop& loop, PGconn* adopted, std::shared_ptr<const Settings> settings,
-          Handlers handlers, Duration tolerance = {});
+          Duration tolerance = {}, std::shared_ptr<PGconn> adopted = {});
   ~Session();  // without a word to who waits
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

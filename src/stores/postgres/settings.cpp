@@ -12,6 +12,7 @@
 #include <conclave/timing.hpp>
 
 #include "net/loopback.hpp"
+#include "stores/postgres/adopted.hpp"
 #include "stores/postgres/hosts.hpp"
 #include "stores/postgres/url.hpp"
 
@@ -77,6 +78,11 @@ std::optional<Error> check_rest(const PostgresOptions& options) {
   if (sources > 1) {
     return invalid_argument(
         "password: it is given twice: choose one of password, password_file and credentials");
+  }
+  if (options.connection != nullptr && (sources > 0 || !options.url.empty())) {
+    return invalid_argument(
+        "connection: it is connected already: leave url, password, password_file and credentials "
+        "out");
   }
   if (options.password.find('\0') != std::string::npos) {
     return invalid_argument("password: it contains a NUL byte, which PostgreSQL cannot take");
@@ -147,7 +153,7 @@ std::int64_t whole_seconds(Duration time) {
   return std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(time).count());
 }
 
-void set_defaults(Effective& to, Duration lease) {
+Words with_defaults(Effective to, Duration lease) {
   const auto set = [&](const std::string& name, const std::string& value) {
     const auto found = to.words.find(name);
     const auto usual = to.compiled.find(name);
@@ -168,6 +174,7 @@ void set_defaults(Effective& to, Duration lease) {
   const auto hosts = targets_in(to.words);
   if (hosts.size() > 1) set("target_session_attrs", "read-write");
   to.words.insert_or_assign("client_encoding", "UTF8");
+  return std::move(to.words);
 }
 
 // ---------------------------------------------------------------- how it is told
@@ -272,13 +279,18 @@ Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duratio
   for (auto error : {check_times(options), check_rest(options)}) {
     if (error) return *std::move(error);
   }
-  const auto made = effective(parts.libpq);
-  if (!made) return made.error();
-  Effective found = *made;
-  set_defaults(found, options.lease);
+  Words words;
+  if (options.connection != nullptr) {
+    if (auto error = unsuitable(options.connection.get())) return *std::move(error);
+    words = words_of(options.connection.get());
+  } else {
+    auto found = effective(parts.libpq);
+    if (!found) return found.error();
+    words = with_defaults(*std::move(found), options.lease);
+  }
 
   Settings settings;
-  settings.conninfo.assign(found.words.begin(), found.words.end());
+  settings.conninfo.assign(words.begin(), words.end());
   settings.password = options.password;
   settings.password_file = options.password_file;
   settings.credentials = options.credentials;
@@ -290,8 +302,8 @@ Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duratio
   settings.lease = options.lease;
   settings.request_timeout =
       options.request_timeout > Duration::zero() ? options.request_timeout : options.lease / 8;
-  settings.where = where_is(found.words);
-  settings.is_near = is_near(found.words);
+  settings.where = where_is(words);
+  settings.is_near = is_near(words);
   return settings;
 }
 

@@ -41,7 +41,9 @@ struct Settings {
 [[nodiscard]] Result<Settings> settings_of(const PostgresOptions& options,
                                            std::optional<Duration> lease = std::nullopt);
 
-[[nodiscard]] std::shared_ptr<Store> make_store(Settings settings, std::shared_ptr<Loop> loop);
+[[nodiscard]] std::shared_ptr<Store> make_store(Settings settings,
+                                                const std::shared_ptr<Loop>& loop,
+                                                std::shared_ptr<PGconn> adopted = {});
 
 // As they are now: a file or a function may have others than the last time. Empty ones are left to
 // libpq, which has its passfile and its environment.

@@ -43,6 +43,12 @@ std::string statement(std::string_view text, const Tables& tables) {
   return made;
 }
 
+std::string anonymous_block(const std::string& statements) {
+  std::string tag = "$conclave$";
+  while (statements.find(tag) != std::string::npos) tag.insert(1, "_");
+  return "do " + tag + " begin " + statements + "; end " + tag;
+}
+
 // Fill factors leave room for a row's next version beside it. The unique index over name and term
 // makes a change of the term wait for whoever holds the row FOR KEY SHARE: the fence.
 const std::string_view create_tables = R"sql(

@@ -33,6 +33,9 @@ struct Tables {
 // The tables in the statement's text, which has {election}, {session}, {server} for them.
 [[nodiscard]] std::string statement(std::string_view text, const Tables& tables);
 
+// These statements as one, which returns nothing; whatever names they have in them.
+[[nodiscard]] std::string anonymous_block(const std::string& statements);
+
 // ---- the tables: several statements, in one transaction
 extern const std::string_view create_tables;
 

@@ -4,15 +4,16 @@
 #include <openssl/ssl.h>
 
 #include <map>
+#include <random>
 #include <utility>
 
 #include "net/descriptor.hpp"
+#include "stores/postgres/adopted.hpp"
 #include "stores/postgres/trouble.hpp"
 
 namespace conclave::postgres {
 namespace {
 
-using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 using Outcome = std::unique_ptr<PGresult, decltype(&PQclear)>;
 using Notification = std::unique_ptr<PGnotify, decltype(&PQfreemem)>;
 
@@ -74,7 +75,7 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
     names.push_back(nullptr);
     values.push_back(nullptr);
     watch.replace([&] {
-      connection.reset(PQconnectStartParams(names.data(), values.data(), 0));
+      connection.reset(PQconnectStartParams(names.data(), values.data(), 0), &PQfinish);
       if (connection == nullptr) return -1;
       PQsetErrorVerbosity(connection.get(), PQERRORS_VERBOSE);  // for the SQLSTATE of a refusal
       PQsetNoticeReceiver(connection.get(), &Core::heard_notice, this);
@@ -111,28 +112,28 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
     handlers.connected();
   }
 
-  void adopt(PGconn* given) {
+  void adopt(std::shared_ptr<PGconn> given) {
     is_adopted = true;
-    connection.reset(given);
-    was_nonblocking = PQisnonblocking(given);
-    PQsetNoticeReceiver(given, &Core::heard_notice, this);
-    if (PQstatus(given) != CONNECTION_OK || PQsocket(given) < 0) {
-      return soon(&Core::is_not_usable);
-    }
-    watch.replace([&] { return PQsocket(given); });
-    soon(&Core::establish);
+    prefix += std::to_string(std::random_device{}()) + "_";  // others may have prepared theirs
+    connection = std::move(given);
+    was_nonblocking = PQisnonblocking(connection.get());
+    PQsetNoticeReceiver(connection.get(), &Core::heard_notice, this);
+    watch.replace([&] { return PQsocket(connection.get()); });
+    soon(&Core::establish_adopted);
   }
 
-  void is_not_usable() {
-    fail(invalid_argument("the connection that was given is not established: connect it before"));
+  // Somebody may have used it since it was given.
+  void establish_adopted() {
+    if (const auto why = unsuitable(connection.get())) return fail(*why);
+    establish();
   }
 
   // ---------------------------------------------------------------- sending
 
   void send(const Statement& statement) {
-    if (!statement.often || is_adopted) return transmit(statement, nullptr);
+    if (!statement.often) return transmit(statement, nullptr);
     const auto [known, is_new] =
-        plans.try_emplace(statement.sql, "conclave_" + std::to_string(plans.size() + 1));
+        plans.try_emplace(statement.sql, prefix + std::to_string(plans.size() + 1));
     if (!is_new) return transmit(statement, known->second.c_str());
     preparing = statement;
     transmit(statement, known->second.c_str());
@@ -278,29 +279,26 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
 
   void end() {
     if (std::exchange(over, true)) return;
-    if (!is_adopted) {
-      watch.replace([&] {
-        connection.reset();
-        return -1;
-      });
-    } else {
-      // What it told before is lost: libpq does not say with which argument.
+    if (is_adopted) {  // it may outlive us. What it told before is lost: libpq does not say whom
       PQsetNoticeReceiver(
           connection.get(), [](void*, const PGresult*) {}, nullptr);
       PQsetnonblocking(connection.get(), was_nonblocking);
-      watch.replace([] { return -1; });
-      static_cast<void>(connection.release());
     }
+    watch.replace([&] {
+      connection.reset();
+      return -1;
+    });
   }
 
   net::AsioLoop& loop;
   net::Watch watch;
   const std::string where;
   const Handlers handlers;
-  Connection connection{nullptr, &PQfinish};
-  int was_nonblocking = 0;  // of the application's
+  std::shared_ptr<PGconn> connection{};
   bool is_adopted = false;
+  int was_nonblocking = 0;                     // the application's
   bool is_waiting = false;                     // for an answer
+  std::string prefix{"conclave_"};             // of the names of plans
   std::map<std::string, std::string> plans{};  // their names, by the text
   std::optional<Statement> preparing{};        // to be executed then
   bool failed = false;
@@ -315,9 +313,10 @@ Wire::Wire(net::AsioLoop& loop, const Settings::Conninfo& words, std::string whe
   core_->begin(words);
 }
 
-Wire::Wire(net::AsioLoop& loop, pg_conn* adopted, std::string where, Handlers handlers)
+Wire::Wire(net::AsioLoop& loop, std::shared_ptr<pg_conn> adopted, std::string where,
+           Handlers handlers)
     : core_(std::make_shared<Core>(loop, std::move(where), std::move(handlers))) {
-  core_->adopt(adopted);
+  core_->adopt(std::move(adopted));
 }
 
 Wire::~Wire() {

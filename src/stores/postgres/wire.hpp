@@ -51,9 +51,8 @@ class Wire {
 
   // Begins to connect; with PQconnectStartParams' words.
   Wire(net::AsioLoop& loop, const Settings::Conninfo& words, std::string where, Handlers handlers);
-  // Lives on a connection of the application, which has to be established and idle. It is not
-  // closed.
-  Wire(net::AsioLoop& loop, pg_conn* adopted, std::string where, Handlers handlers);
+  // Lives on a connection of the application, see adopted.hpp, and lets go of it in the end.
+  Wire(net::AsioLoop& loop, std::shared_ptr<pg_conn> adopted, std::string where, Handlers handlers);
   // Says goodbye to the server. In a child after fork() nothing happens.
   ~Wire();
   Wire(const Wire&) = delete;
