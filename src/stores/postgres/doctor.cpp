@@ -32,6 +32,7 @@ Operation PostgresStore::check(std::function<void(CheckAnswer)> done) {
   side_.prepare(calls_.while_alive([this, examination](const std::optional<Error>& failed) {
     if (failed) return calls_.answer(examination->call, CheckAnswer{Unknown{*failed}});
     examination->seen.is_pooled = side_.is_pooled();
+    examination->seen.has_tls = side_.has_tls();
     measure(examination);
   }));
   return examination->call->operation;
@@ -53,7 +54,7 @@ void PostgresStore::measure(const std::shared_ptr<Examination>& examination) {
 void PostgresStore::examine(const std::shared_ptr<Examination>& examination) {
   std::optional<std::string> schema;
   if (!settings_->schema.empty()) schema = settings_->schema;
-  side_.send({std::string(facts), {tables_.election, schema}},
+  side_.send({facts(), {tables_.election, tables_.session, tables_.server, schema}},
              calls_.while_alive([=, this](const Result<Delivered>& answer) {
                if (!answer) {
                  return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});

@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "stores/postgres/shape.hpp"
 #include "stores/postgres/texts.hpp"
 #include "stores/postgres/trouble.hpp"
 
@@ -15,14 +16,14 @@ constexpr std::string_view greeting = R"sql(
 select pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_version_num')::int,
   (extract(epoch from clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
   case when pg_is_in_recovery() then '' else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end,
-  to_regclass($1) is not null and to_regclass($2) is not null and to_regclass($3) is not null
+  not exists (select from ours where found is null), (select string_agg(name, ', ') from misfit)
 )sql";
 
 // Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
 // as it holds nothing, it may be idle.
 constexpr std::string_view begin_life = R"sql(
-select set_config('idle_session_timeout', '0', false), set_config('lock_timeout', $1, false),
-  pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
+select case when current_setting('idle_session_timeout', true) is not null then set_config('idle_session_timeout', '0', false) end,
+  set_config('lock_timeout', $1, false), pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
 )sql";
 
 constexpr const char* which_backend = "select pg_backend_pid()";
@@ -87,7 +88,8 @@ std::vector<Statement> Home::setup() {
   if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
   life_ = random_life();
   std::vector<Statement> statements{
-      {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
+      {"with " + our_tables("to_regclass(name)") + std::string(greeting),
+       {tables_.election, tables_.session, tables_.server}}};
   if (by_lock_) statements.push_back(lock(std::to_string(session_.backend_pid())));
   return statements;
 }
@@ -116,6 +118,13 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
   if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {
     return refused(ErrorCode::unsupported,
                    where() + " is older than PostgreSQL 14: write mode=lease", false);
+  }
+  if (const std::string* const misfits = said.text(0, 6)) {
+    return refused(ErrorCode::unsupported,
+                   where() + " has something else under the name of " + *misfits +
+                       ", or a table of another version, which is left as it is: choose another "
+                       "schema, or rename it",
+                   false);
   }
   is_locked_ = by_lock_ && is(answers.at(1).rows, 2, "t");
   if (by_lock_ && !is_locked_ && !answers.at(1).rows.empty()) {
@@ -205,10 +214,13 @@ void Home::probe() {
 void Home::make_ready() {
   if (has_tables_) return note_timeline();
   if (settings_->create) return create_tables();
-  is_settled(refused(ErrorCode::invalid_state,
-                     where() + " has no tables for elections: have them made by the output of "
-                               "conclave sql, or leave create=false out",
-                     false));
+  is_settled(refused(
+      ErrorCode::invalid_state,
+      where() + " has no tables for elections " +
+          (tables_.schema.empty() ? "on its search path" : "in the schema " + tables_.schema) +
+          ": have them made by the output of conclave sql, or leave create=false "
+          "out, and check schema",
+      false));
 }
 
 // In one statement, so that it is one transaction, and one after the other: two who make the same
