@@ -143,7 +143,9 @@ TEST(PostgresDoctor, KnowsAPooler) {
   make_tables(server);
   for (const PgBouncerMode kind : {PgBouncerMode::session, PgBouncerMode::transaction}) {
     const PgBouncerServer pooler(server, kind);
-    expect_finding(findings(pooler.url()), "pooler", Severity::warning, "mode=lease");
+    expect_finding(findings(pooler.url()), "pooler",
+                   kind == PgBouncerMode::session ? Severity::warning : Severity::danger,
+                   "mode=lease");
     const auto found = findings(options_of(pooler.url(), PostgresMode::lease));
     expect_finding(found, "pooler", Severity::note, "directly");
     EXPECT_EQ(found.size(), 2U) << "and the round trip";

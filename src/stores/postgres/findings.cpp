@@ -195,9 +195,11 @@ class Judge {
   void judge_pooler() {
     if (!seen_.is_pooled) return;
     if (by_lock()) {
-      tell(Severity::warning, "pooler",
-           "a lock is held through a pooler: in session mode that works, in transaction mode it is "
-           "refused",
+      tell(seen_.is_shared ? Severity::danger : Severity::warning, "pooler",
+           seen_.is_shared ? "it is in transaction mode, where no lock is ours alone, so "
+                             "mode=advisory is refused"
+                           : "the lock is held through a pooler, which works only as long as that "
+                             "is in session mode",
            "connect directly, or write mode=lease");
     } else {
       tell(Severity::note, "pooler",

@@ -17,7 +17,8 @@ namespace conclave::postgres {
 
 struct Circumstances {
   bool is_pooled = false;
-  bool has_tls = false;  // on our way, which may end at a pooler
+  bool is_shared = false;  // the pooler gives our session of the server to the next who comes
+  bool has_tls = false;    // on our way, which may end at a pooler
   Duration round_trip{};
   Duration clock_ahead{};  // of ours, as far as a round trip can tell
 };

@@ -69,6 +69,7 @@ class PostgresStore final : public Store {
   // ---- check
   struct Examination;
   void measure(const std::shared_ptr<Examination>& examination);
+  void probe(const std::shared_ptr<Examination>& examination);
   void examine(const std::shared_ptr<Examination>& examination);
 
   // ---- answers
@@ -99,6 +100,7 @@ class PostgresStore final : public Store {
   Home home_;
   Session side_;  // that listens and looks: the one of the locks must not be kept busy
   std::vector<std::unique_ptr<Waiter>> waiters_;
+  std::unique_ptr<Session> second_;  // of a check, behind a pooler
   net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
 };
 
