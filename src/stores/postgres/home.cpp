@@ -16,7 +16,7 @@ constexpr std::string_view greeting = R"sql(
 select pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_version_num')::int,
   (extract(epoch from clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
   case when pg_is_in_recovery() then '' else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end,
-  not exists (select from ours where found is null), (select string_agg(name, ', ') from misfit)
+  to_regclass($1) is not null and to_regclass($2) is not null and to_regclass($3) is not null
 )sql";
 
 // Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
@@ -33,7 +33,7 @@ constexpr std::string_view note = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 made as (
   insert into {server} (timeline, since) select $1, case when $2 = 'new' then 0 else clock.now end from clock
-  on conflict do nothing returning since)
+  on conflict (timeline) do nothing returning since)
 select clock.now - coalesce((select since from made), (select since from {server} where timeline = $1), clock.now) from clock
 )sql";
 
@@ -88,8 +88,7 @@ std::vector<Statement> Home::setup() {
   if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
   life_ = random_life();
   std::vector<Statement> statements{
-      {"with " + our_tables("to_regclass(name)") + std::string(greeting),
-       {tables_.election, tables_.session, tables_.server}}};
+      {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
   if (by_lock_) statements.push_back(lock(std::to_string(session_.backend_pid())));
   return statements;
 }
@@ -118,13 +117,6 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
   if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {
     return refused(ErrorCode::unsupported,
                    where() + " is older than PostgreSQL 14: write mode=lease", false);
-  }
-  if (const std::string* const misfits = said.text(0, 6)) {
-    return refused(ErrorCode::unsupported,
-                   where() + " has something else under the name of " + *misfits +
-                       ", or a table of another version, which is left as it is: choose another "
-                       "schema, or rename it",
-                   false);
   }
   is_locked_ = by_lock_ && is(answers.at(1).rows, 2, "t");
   if (by_lock_ && !is_locked_ && !answers.at(1).rows.empty()) {
@@ -169,7 +161,7 @@ void Home::send(Statement statement, Session::Done done) {
 template <typename Act>
 auto Home::while_settling(Act act) {
   return [this, act = std::move(act), round = round_,
-          alive = std::weak_ptr(alive_)](Result<Delivered> answer) mutable {
+          alive = std::weak_ptr(alive_)](const Result<Delivered>& answer) mutable {
     if (alive.expired() || round != round_ || state_ != State::settling) return;
     if (!answer) return is_settled(answer.error());
     act(*answer);
@@ -213,7 +205,7 @@ void Home::probe() {
 
 void Home::make_ready() {
   if (has_tables_) return note_timeline();
-  if (settings_->create) return create_tables();
+  if (settings_->create) return look_for_others();
   is_settled(refused(
       ErrorCode::invalid_state,
       where() + " has no tables for elections " +
@@ -221,6 +213,22 @@ void Home::make_ready() {
           ": have them made by the output of conclave sql, or leave create=false "
           "out, and check schema",
       false));
+}
+
+// Nothing is built on a table of somebody else. Where all are there, the first statement fails.
+void Home::look_for_others() {
+  session_.send(
+      {"with " + our_tables("to_regclass(name)") + " select string_agg(name, ', ') from misfit",
+       {tables_.election, tables_.session, tables_.server}},
+      while_settling([this](const Delivered& answer) {
+        const std::string* const misfits = answer.rows.text(0, 0);
+        if (misfits == nullptr) return create_tables();
+        is_settled(refused(ErrorCode::unsupported,
+                           where() + " has something else under the name of " + *misfits +
+                               ", or a table of another version, which is left as it "
+                               "is: choose another schema, or rename it",
+                           false));
+      }));
 }
 
 // In one statement, so that it is one transaction, and one after the other: two who make the same

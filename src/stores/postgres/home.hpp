@@ -46,6 +46,7 @@ class Home {
   void settle();
   void probe();
   void make_ready();
+  void look_for_others();
   void create_tables();
   void note_timeline();
   void lock_life();

@@ -19,6 +19,10 @@ struct Known {
   bool tells = false;  // what the server says is added
 };
 
+constexpr std::string_view other_shape =
+    "has something else under the name of a table for elections, or one of another version: choose "
+    "another schema, or rename it";
+
 constexpr std::array known{
     Known{"28P01", ErrorCode::denied, "does not accept this user and password: check both", false},
     Known{"3D000", ErrorCode::invalid_argument,
@@ -52,10 +56,11 @@ constexpr std::array known{
     Known{"3F000", ErrorCode::invalid_argument,
           "does not have the schema for the tables: check schema, or create it", false, false,
           true},
-    Known{"42703", ErrorCode::unsupported,
-          "has something else under the name of a table for elections, or one of another version: "
-          "choose another schema, or rename it",
-          false, false, true},
+    Known{"42703", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42804", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42809", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42883", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42P10", ErrorCode::unsupported, other_shape, false, false, true},
     Known{"42P07", ErrorCode::unavailable, "is making the same table for somebody else", true,
           false, true},
     Known{"40003", ErrorCode::unavailable, "does not know whether the statement was executed", true,
