@@ -98,8 +98,10 @@ Result<std::string> schema_of(std::string_view text) {
   const auto scheme = text.substr(0, text.find(':'));
   const net::Opener* const opener = opener_of(scheme);
   if (opener != nullptr && opener->schema != nullptr) return opener->schema(text);
-  if (opener == nullptr && scheme.size() < text.size()) return unknown_scheme(std::string(scheme));
-  return invalid_argument("this store has no tables that somebody would have to make");
+  if (const auto parsed = net::parse_url(text); !parsed) return parsed.error();
+  if (opener == nullptr) return unknown_scheme(std::string(scheme));
+  return invalid_argument("the store " + std::string(scheme) +
+                          ": has no tables: nothing has to be made before it is used");
 }
 
 std::shared_ptr<Store> open(std::string_view url, const StoreOptions& options) {

@@ -20,6 +20,7 @@ TABLE = {
     "end": "store election json config",
     "remove": "store election purge json config",
     "doctor": "store lease json config",
+    "sql": "store config",
     "bench": "store lease rounds candidates json config",
     "demo": "rounds keep config",
     "completion": "",

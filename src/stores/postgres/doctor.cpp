@@ -9,6 +9,7 @@ namespace conclave::postgres {
 namespace {
 
 constexpr std::size_t round_trips = 9;
+constexpr const char* which_backend = "select pg_backend_pid()";
 constexpr const char* server_clock =
     "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
@@ -32,6 +33,7 @@ Operation PostgresStore::check(std::function<void(CheckAnswer)> done) {
   side_.prepare(calls_.while_alive([this, examination](const std::optional<Error>& failed) {
     if (failed) return calls_.answer(examination->call, CheckAnswer{Unknown{*failed}});
     examination->seen.is_pooled = side_.is_pooled();
+    examination->seen.has_tls = side_.has_tls();
     measure(examination);
   }));
   return examination->call->operation;
@@ -46,14 +48,34 @@ void PostgresStore::measure(const std::shared_ptr<Examination>& examination) {
     examination->trips.push_back(answer->received - answer->sent);
     if (examination->trips.size() < round_trips) return measure(examination);
     examination->seen.round_trip = middle(examination->trips);
-    examine(examination);
+    probe(examination);
+  }));
+}
+
+// Whether somebody else gets the server's session that we have just used.
+void PostgresStore::probe(const std::shared_ptr<Examination>& examination) {
+  if (!examination->seen.is_pooled || settings_->mode != PostgresMode::advisory) {
+    return examine(examination);
+  }
+  side_.send({which_backend}, calls_.while_alive([=, this](const Result<Delivered>& ours) {
+    if (!ours) return calls_.answer(examination->call, CheckAnswer{Unknown{ours.error()}});
+    if (!second_) second_ = std::make_unique<Session>(*loop_, settings_, Session::Handlers{});
+    // Queued until it is connected.
+    second_->send({which_backend, {}, connect_limit(*settings_)},
+                  calls_.while_alive([=, this, ours = ours->rows.number(0, 0)](
+                                         const Result<Delivered>& theirs) {
+                    if (!theirs)
+                      return calls_.answer(examination->call, CheckAnswer{Unknown{theirs.error()}});
+                    examination->seen.is_shared = theirs->rows.number(0, 0) == ours;
+                    examine(examination);
+                  }));
   }));
 }
 
 void PostgresStore::examine(const std::shared_ptr<Examination>& examination) {
   std::optional<std::string> schema;
   if (!settings_->schema.empty()) schema = settings_->schema;
-  side_.send({std::string(facts), {tables_.election, schema}},
+  side_.send({facts(), {tables_.election, tables_.session, tables_.server, schema}},
              calls_.while_alive([=, this](const Result<Delivered>& answer) {
                if (!answer) {
                  return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});

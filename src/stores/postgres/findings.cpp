@@ -4,9 +4,23 @@
 #include <array>
 #include <string>
 
+#include "stores/postgres/shape.hpp"
+
 namespace conclave::postgres {
 
-const std::string_view facts = R"sql(
+namespace {
+
+constexpr std::string_view place = R"sql(
+with place as materialized (
+  select n.nspname, has_schema_privilege(n.oid, 'usage') as may_use, has_schema_privilege(n.oid, 'create') as may_create
+  from pg_namespace n where n.nspname = coalesce($4, current_schema())),
+)sql";
+
+// It fails where the schema may not be used.
+constexpr std::string_view find_usable =
+    "case when $4 is null or (select may_use from place) then to_regclass(name) end";
+
+constexpr std::string_view asked = R"sql(
 select current_setting('server_version_num')::bigint, pg_is_in_recovery(), current_setting('fsync'),
   (select reset_val from pg_settings where name = 'synchronous_commit'), current_setting('synchronous_standby_names'),
   (select count(*) from pg_stat_replication), current_setting('max_connections')::bigint
@@ -20,13 +34,16 @@ select current_setting('server_version_num')::bigint, pg_is_in_recovery(), curre
      where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
        and reset_val <> '0'),
   (select reset_val::bigint from pg_settings where name = 'idle_session_timeout'),
-  inet_server_addr() is not null, current_setting('tcp_keepalives_idle')::bigint,
-  coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false),
-  to_regclass($1) is not null, coalesce(has_schema_privilege(coalesce($2, current_schema()), 'CREATE'), false),
-  coalesce($2, current_schema(), '')
+  current_setting('tcp_keepalives_idle')::bigint,
+  (current_setting('tcp_keepalives_idle')::bigint
+    + current_setting('tcp_keepalives_interval')::bigint * current_setting('tcp_keepalives_count')::bigint) * 1000,
+  (select setting::bigint from pg_settings where name = 'tcp_user_timeout'),
+  (select quote_ident(nspname) from place), (select may_use from place), (select may_create from place),
+  (select string_agg(name, ', ') from ours where found is null),
+  (select string_agg(distinct name, ', ') from ours, unnest(array['select', 'insert', 'update', 'delete']) as r (word)
+     where found is not null and not has_table_privilege(found, word)),
+  (select string_agg(name, ', ') from misfit), quote_ident(current_user)
 )sql";
-
-namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -47,12 +64,16 @@ enum Fact : std::size_t {
   locks,
   role_timeouts,
   idle_session_timeout,
-  over_network,
   keepalives_idle,
-  has_tls,
-  has_tables,
+  keepalives_in_all,
+  tcp_user_timeout,
+  schema,
+  may_use,
   may_create,
-  schema
+  missing,
+  forbidden,
+  misfits,
+  role
 };
 
 class Judge {
@@ -104,15 +125,38 @@ class Judge {
   }
 
   void judge_tables() {
-    if (is(has_tables)) return;
+    if (text(schema).empty()) {
+      tell(Severity::danger, "schema",
+           settings_.schema.empty() ? "no schema of the search path is there"
+                                    : "there is no schema of this name in the database",
+           "create it, or correct schema");
+    } else if (!is(may_use)) {
+      tell(Severity::danger, "rights", "this role may not use the schema " + text(schema),
+           "grant usage on schema " + text(schema) + " to " + text(role));
+    } else if (!text(missing).empty()) {
+      judge_missing_tables();
+    } else if (!text(forbidden).empty()) {
+      tell(Severity::danger, "rights", "this role may not read and write the tables",
+           "grant select, insert, update, delete on " + text(forbidden) + " to " + text(role));
+    }
+    if (!text(misfits).empty()) {
+      tell(Severity::danger, "tables",
+           "there is something else under the name of " + text(misfits) +
+               ", or a table of another version",
+           "choose another schema, or rename what is in the way");
+    }
+  }
+
+  void judge_missing_tables() {
     if (!settings_.create) {
-      tell(Severity::danger, "create=false", "the tables are not there, and must not be made",
-           "have them made by the output of conclave sql");
+      tell(Severity::danger, "create=false",
+           "there is no " + text(missing) + ", and it must not be made",
+           "have the tables made by the output of conclave sql, and check schema");
     } else if (!is(may_create)) {
       tell(Severity::danger, "rights",
-           "the tables are not there, and this role may not make them in the schema \"" +
-               text(schema) + "\"",
-           "grant create on that schema, or have them made by the output of conclave sql");
+           "the tables are not there, and this role may not make them: have them made by the "
+           "output of conclave sql, or let it",
+           "grant create on schema " + text(schema) + " to " + text(role));
     } else {
       tell(Severity::note, "tables", "they are not there yet: the first candidate makes them",
            "nothing to do");
@@ -127,22 +171,35 @@ class Judge {
            "the last grant, and then two lead for up to a lease; only the term tells them apart",
            "set synchronous_standby_names, or fence with the term");
     }
-    const std::string mode = text(synchronous_commit);
-    if (seen_.is_pooled && waits && mode != "on" && mode != "remote_apply") {
-      tell(
-          Severity::warning, "synchronous_commit " + mode,
-          "grants do not wait for the standby: on sessions of its own the store sets it, through a "
-          "pooler it does not",
-          "alter role ... set synchronous_commit = on");
+    if (number(standbys) == 0 && waits) {
+      tell(Severity::danger, "synchronous_standby_names " + text(synchronous_standbys),
+           "no standby is connected, and commits wait for one: nobody can be elected or stay so",
+           "connect the standby, or empty synchronous_standby_names");
     }
+    judge_commits(waits);
+  }
+
+  // On sessions of its own the store sets it.
+  void judge_commits(bool waits) {
+    const std::string mode = text(synchronous_commit);
+    const bool reaches_standbys = mode == "on" || mode == "remote_apply";
+    if (!seen_.is_pooled || reaches_standbys || (!waits && mode != "off")) return;
+    tell(Severity::warning, "synchronous_commit " + mode,
+         mode == "off" ? "grants do not wait for the log: a server that crashes forgets the last "
+                         "ones, and then two may lead for up to a lease"
+                       : "grants do not wait for the standby: one that is promoted may not have "
+                         "heard of the last one",
+         "alter role " + text(role) + " set synchronous_commit = on, or connect directly");
   }
 
   void judge_pooler() {
     if (!seen_.is_pooled) return;
     if (by_lock()) {
-      tell(Severity::warning, "pooler",
-           "a lock is held through a pooler: in session mode that works, in transaction mode it is "
-           "refused",
+      tell(seen_.is_shared ? Severity::danger : Severity::warning, "pooler",
+           seen_.is_shared ? "it is in transaction mode, where no lock is ours alone, so "
+                             "mode=advisory is refused"
+                           : "the lock is held through a pooler, which works only as long as that "
+                             "is in session mode",
            "connect directly, or write mode=lease");
     } else {
       tell(Severity::note, "pooler",
@@ -176,7 +233,8 @@ class Judge {
               std::to_string(std::max<std::int64_t>(free, 0)) + " left",
           "a candidate needs two connections, in mode advisory up to four: one that cannot connect "
           "again after a trouble has lost its term",
-          of_the_role ? "alter role ... connection limit" : "raise max_connections");
+          of_the_role ? "alter role " + text(role) + " connection limit ..."
+                      : "raise max_connections");
     }
     if (number(locks) * 2 > number(room_for_locks)) {
       tell(Severity::warning,
@@ -188,8 +246,7 @@ class Judge {
   }
 
   void judge_way() {
-    if (!is(over_network)) return;
-    if (!settings_.is_near && !is(has_tls)) {
+    if (!settings_.is_near && !seen_.has_tls) {
       tell(Severity::warning, "sslmode",
            "the connection leaves this machine without TLS: whoever is in between can read what is "
            "sent and take every election",
@@ -199,7 +256,24 @@ class Judge {
            "whoever answers is believed: the server's name is not compared with its certificate",
            "write sslmode=verify-full and sslrootcert=...");
     }
-    if (by_lock() && seconds{number(keepalives_idle)} > 20 * settings_.lease) {
+    if (by_lock()) judge_keepalives();
+  }
+
+  // On a Unix socket they are all zero, and with a pooler they are about another way.
+  void judge_keepalives() {
+    if (number(keepalives_idle) == 0 || seen_.is_pooled) return;
+    const milliseconds probes{number(keepalives_in_all)};
+    const milliseconds unanswered{number(tcp_user_timeout)};
+    const bool is_short = unanswered > milliseconds::zero() && unanswered < settings_.lease;
+    if (is_short || probes < settings_.lease) {
+      tell(settings_.strict ? Severity::note : Severity::danger,
+           is_short ? "tcp_user_timeout " + text(tcp_user_timeout) + "ms"
+                    : "tcp_keepalives, " + text(keepalives_in_all) + "ms in all",
+           "the server ends the session of a leader that is cut off before its lease is over, and "
+           "another one is elected while the first still believes in its term",
+           is_short ? "set tcp_user_timeout to a lease at least, or to 0"
+                    : "set tcp_keepalives_idle to a lease at least");
+    } else if (seconds{number(keepalives_idle)} > 20 * settings_.lease) {
       tell(Severity::note, "tcp_keepalives_idle " + text(keepalives_idle) + "s",
            "sessions of candidates that were cut off and held nothing stay that long, and count as "
            "connections",
@@ -240,6 +314,8 @@ class Judge {
 };
 
 }  // namespace
+
+std::string facts() { return std::string(place) + our_tables(find_usable) + std::string(asked); }
 
 std::vector<Finding> findings_in(const Rows& rows, const Settings& settings,
                                  const Circumstances& seen) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "stores/postgres/adopted.hpp"
+#include "stores/postgres/shape.hpp"
 #include "stores/postgres/texts.hpp"
 #include "stores/postgres/trouble.hpp"
 
@@ -22,8 +23,8 @@ select pg_is_in_recovery(), current_setting('transaction_read_only'), current_se
 // Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
 // as it holds nothing, it may be idle.
 constexpr std::string_view begin_life = R"sql(
-select set_config('idle_session_timeout', '0', false), set_config('lock_timeout', $1, false),
-  pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
+select case when current_setting('idle_session_timeout', true) is not null then set_config('idle_session_timeout', '0', false) end,
+  set_config('lock_timeout', $1, false), pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
 )sql";
 
 constexpr const char* which_backend = "select pg_backend_pid()";
@@ -33,7 +34,7 @@ constexpr std::string_view note = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 made as (
   insert into {server} (timeline, since) select $1, case when $2 = 'new' then 0 else clock.now end from clock
-  on conflict do nothing returning since)
+  on conflict (timeline) do nothing returning since)
 select clock.now - coalesce((select since from made), (select since from {server} where timeline = $1), clock.now) from clock
 )sql";
 
@@ -168,7 +169,7 @@ void Home::send(Statement statement, Session::Done done) {
 template <typename Act>
 auto Home::while_settling(Act act) {
   return [this, act = std::move(act), round = round_,
-          alive = std::weak_ptr(alive_)](Result<Delivered> answer) mutable {
+          alive = std::weak_ptr(alive_)](const Result<Delivered>& answer) mutable {
     if (alive.expired() || round != round_ || state_ != State::settling) return;
     if (!answer) return is_settled(answer.error());
     act(*answer);
@@ -220,11 +221,30 @@ void Home::probe() {
 void Home::make_ready() {
   if (!settings_->tables) return join_locks();
   if (has_tables_) return note_timeline();
-  if (settings_->create) return create_tables();
-  is_settled(refused(ErrorCode::invalid_state,
-                     where() + " has no tables for elections: have them made by the output of "
-                               "conclave sql, or leave create=false out",
-                     false));
+  if (settings_->create) return look_for_others();
+  is_settled(refused(
+      ErrorCode::invalid_state,
+      where() + " has no tables for elections " +
+          (tables_.schema.empty() ? "on its search path" : "in the schema " + tables_.schema) +
+          ": have them made by the output of conclave sql, or leave create=false "
+          "out, and check schema",
+      false));
+}
+
+// Nothing is built on a table of somebody else. Where all are there, the first statement fails.
+void Home::look_for_others() {
+  session_.send(
+      {"with " + our_tables("to_regclass(name)") + " select string_agg(name, ', ') from misfit",
+       {tables_.election, tables_.session, tables_.server}},
+      while_settling([this](const Delivered& answer) {
+        const std::string* const misfits = answer.rows.text(0, 0);
+        if (misfits == nullptr) return create_tables();
+        is_settled(refused(ErrorCode::unsupported,
+                           where() + " has something else under the name of " + *misfits +
+                               ", or a table of another version, which is left as it "
+                               "is: choose another schema, or rename it",
+                           false));
+      }));
 }
 
 // As long as somebody goes by locks alone, nobody makes tables: each would have a leader of its

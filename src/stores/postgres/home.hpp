@@ -49,6 +49,7 @@ class Home {
   void probe();
   void make_ready();
   void join_locks();
+  void look_for_others();
   void create_tables();
   void note_timeline();
   void lock_life();

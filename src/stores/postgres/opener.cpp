@@ -16,11 +16,18 @@ Result<std::string> schema(std::string_view text) {
   const auto settings = postgres::settings_of({.url = std::string(text)});
   if (!settings) return settings.error();
   const postgres::Tables tables(settings->schema, settings->prefix);
-  return "-- The tables of Conclave. Candidates need no more rights than these, with "
-         "create=false.\nbegin;" +
+  const bool has_schema = !tables.schema.empty();
+  const std::string place =
+      has_schema ? "begin;\ncreate schema if not exists " + tables.schema + ";"
+                 : "-- Without a schema they are made in the first one of your search path, and "
+                   "candidates have to find\n-- them by theirs.\nbegin;";
+  const std::string use =
+      has_schema ? "-- grant usage on schema " + tables.schema + " to your_role;\n" : "";
+  return "-- The tables of Conclave, for candidates that are opened with create=false.\n" + place +
          postgres::statement(postgres::create_tables, tables) +
-         ";\ncommit;\n-- grant select, insert, update, delete on " + tables.election + ", " +
-         tables.session + ", " + tables.server + " to your_role;";
+         ";\ncommit;\n-- The rights that their role needs:\n" + use +
+         "-- grant select, insert, update, delete on " + tables.election + ", " + tables.session +
+         ", " + tables.server + " to your_role;";
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ Operation PostgresStore::ask(Through& through, std::function<void(Answered)> don
     through.send(std::move(statement),
                  calls_.while_alive([=, this](const Result<Delivered>& answer) {
                    if constexpr (std::is_same_v<Answered, InspectAnswer>) {
-                     if (!answer && has_no_tables(answer.error())) {
+                     if (!answer && settings_->create && has_no_tables(answer.error())) {
                        return calls_.answer(call, Answered{understand(Delivered{})});
                      }
                    }

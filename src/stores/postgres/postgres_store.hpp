@@ -72,6 +72,7 @@ class PostgresStore final : public Store {
   // ---- check
   struct Examination;
   void measure(const std::shared_ptr<Examination>& examination);
+  void probe(const std::shared_ptr<Examination>& examination);
   void examine(const std::shared_ptr<Examination>& examination);
 
   // ---- answers
@@ -109,6 +110,7 @@ class PostgresStore final : public Store {
   const std::unique_ptr<Session> own_side_;
   Session& side_;
   std::vector<std::unique_ptr<Waiter>> waiters_;
+  std::unique_ptr<Session> second_;  // of a check, behind a pooler
   net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
 };
 

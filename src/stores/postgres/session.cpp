@@ -240,6 +240,11 @@ int Session::backend_pid() const {
 
 bool Session::is_pooled() const { return core_->line.is_pooled(); }
 
+bool Session::has_tls() const {
+  PGconn* const connection = fork_.in_child() ? nullptr : core_->line.get();
+  return connection != nullptr && PQsslInUse(connection) != 0;
+}
+
 bool Session::is_established() const { return !fork_.in_child() && core_->line.is_ready(); }
 
 const std::string& Session::where() const { return core_->settings->where; }

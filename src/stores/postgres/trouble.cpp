@@ -19,6 +19,10 @@ struct Known {
   bool tells = false;  // what the server says is added
 };
 
+constexpr std::string_view other_shape =
+    "has something else under the name of a table for elections, or one of another version: choose "
+    "another schema, or rename it";
+
 constexpr std::array known{
     Known{"28P01", ErrorCode::denied, "does not accept this user and password: check both", false},
     Known{"3D000", ErrorCode::invalid_argument,
@@ -26,7 +30,8 @@ constexpr std::array known{
     Known{"42501", ErrorCode::denied, "forbids this user what an election needs", false, false,
           true},
     Known{"25006", ErrorCode::unavailable,
-          "takes no writes, as a standby does: connect to the primary"},
+          "takes no writes, as a standby does: connect to the primary, or set "
+          "default_transaction_read_only off for this role"},
     Known{"57P01", ErrorCode::unavailable, "ended the session, as it does when it shuts down", true,
           true, true},
     Known{"57P02", ErrorCode::unavailable, "ended the session, since another one has crashed", true,
@@ -45,14 +50,17 @@ constexpr std::array known{
           "the database"},
     Known{"53", ErrorCode::unavailable, "is short of something", true, false, true},
     Known{"42P01", ErrorCode::invalid_state,
-          "has no table of ours there: let it be made (create), or check schema", false, false,
-          true},
-    Known{"3F000", ErrorCode::invalid_argument, "does not have the schema: check schema", false,
-          false, true},
-    Known{"42703", ErrorCode::unsupported,
-          "has a table of ours in another shape: another version of this library, or something "
-          "else of that name",
+          "has no tables for elections there: have them made by the output of conclave sql, or "
+          "leave create=false out, and check schema",
           false, false, true},
+    Known{"3F000", ErrorCode::invalid_argument,
+          "does not have the schema for the tables: check schema, or create it", false, false,
+          true},
+    Known{"42703", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42804", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42809", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42883", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42P10", ErrorCode::unsupported, other_shape, false, false, true},
     Known{"42P07", ErrorCode::unavailable, "is making the same table for somebody else", true,
           false, true},
     Known{"40003", ErrorCode::unavailable, "does not know whether the statement was executed", true,
@@ -63,6 +71,10 @@ constexpr std::array known{
     Known{"57014", ErrorCode::unavailable,
           "cancelled the statement: by somebody, or by a statement_timeout", true, false, true},
     Known{"0A000", ErrorCode::unsupported, "cannot do what an election needs", false, false, true},
+    Known{"08P01", ErrorCode::unavailable,
+          "does not take the connection or the request, as a pooler says it: check database and "
+          "user there",
+          true, true, true},
     Known{"08", ErrorCode::unavailable, "lost the connection", true, true, true},
     Known{"58", ErrorCode::unavailable, "has trouble with its system: see its log", true, false,
           true},
@@ -73,14 +85,15 @@ constexpr std::array known{
 struct Right {
   std::string_view kind;
   std::string_view grant;
+  std::string_view more{};
 };
 
 constexpr std::array rights{
     Right{"table ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
     Right{"relation ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
     Right{"sequence ", "GRANT USAGE, SELECT ON SEQUENCE "},
-    Right{"schema ", "GRANT USAGE, CREATE ON SCHEMA "},
-    Right{"database ", "GRANT CONNECT, CREATE ON DATABASE "},
+    Right{"schema ", "GRANT USAGE ON SCHEMA ", ", and CREATE, unless create=false"},
+    Right{"database ", "GRANT CONNECT ON DATABASE "},
     Right{"function ", "GRANT EXECUTE ON FUNCTION "},
 };
 
@@ -91,7 +104,7 @@ std::string grant_for(std::string_view message) {
     for (const Right& each : rights) {
       if (object.starts_with(each.kind)) {
         return std::string(each.grant) + std::string(object.substr(each.kind.size())) +
-               " TO its role";
+               " TO its role" + std::string(each.more);
       }
     }
   }
@@ -162,7 +175,9 @@ constexpr std::array reasons{
     Reason{"no password supplied", ErrorCode::denied,
            "it wants a password: give one by password, password_file or a passfile", false},
     Reason{"session is read-only", ErrorCode::unavailable,
-           "it takes no writes, as a standby does: connect to the primary", true},
+           "it takes no writes, as a standby does: connect to the primary, or set "
+           "default_transaction_read_only off for this role",
+           true},
     Reason{"certificate", ErrorCode::denied, "", false},
     Reason{"does not support SSL", ErrorCode::denied,
            "it speaks no TLS there, and sslmode wants it", false},
