@@ -1,11 +1,8 @@
-// Crowds as large as they come: the elections of a process share its few connections, however many
-// there are.
-//
-// CONCLAVE_CROWD_ELECTIONS says how many in mode lease; scripts/test --full takes 10,000.
+// The elections of a process share its few connections, however many elections there are, and
+// however many others hold them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include <conclave/candidate.hpp>
 #include <conclave/postgres.hpp>
@@ -22,34 +19,34 @@ using servers::PostgresServer;
 
 constexpr Duration hang_guard = 60s;
 
-int elections_by_lease() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets any
-  const char* const text = std::getenv("CONCLAVE_CROWD_ELECTIONS");
-  return text != nullptr ? std::stoi(text) : 2000;
+std::vector<std::string> elections(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back("election " + std::to_string(i));
+  return names;
 }
+
+struct Place {
+  const PostgresServer& server;
+  PostgresMode mode;
+  Duration lease;
+  std::string user = "conclave";
+};
 
 // One store object, and a candidate on it for each election.
 class Process {
  public:
-  Process(const PostgresServer& server, std::string name, PostgresMode mode, Duration lease,
-          int elections)
-      : server_(server), name_(std::move(name)), gate_(server.port()) {
+  Process(const Place& place, std::string name, const std::vector<std::string>& elections)
+      : server_(place.server), name_(std::move(name)), gate_(server_.port()) {
     PostgresOptions options;
-    options.url = "postgres://conclave@127.0.0.1:" + std::to_string(gate_.port()) +
+    options.url = "postgres://" + place.user + "@127.0.0.1:" + std::to_string(gate_.port()) +
                   "/postgres?application_name=" + name_;
-    options.mode = mode;
-    options.lease = lease;
+    options.mode = place.mode;
+    options.lease = place.lease;
     const auto store = make_postgres_store(options);
-    for (int i = 0; i < elections; ++i) {
-      all_.push_back(std::make_unique<Candidate>(store, "election " + std::to_string(i),
-                                                 Options{.id = name_}));
+    for (const auto& each : elections) {
+      all_.push_back(std::make_unique<Candidate>(store, each, Options{.id = name_}));
       all_.back()->start();
     }
-  }
-  // As kill -9: the server hears of it at once, and nothing more comes.
-  void die() {
-    gate_.refuse();
-    gate_.reset_all();
   }
   // All at once: each by itself would wait for a server that does not answer.
   ~Process() {
@@ -57,6 +54,12 @@ class Process {
   }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
+
+  // As kill -9: the server hears of it at once, and nothing more comes.
+  void die() {
+    gate_.refuse();
+    gate_.reset_all();
+  }
 
   [[nodiscard]] bool until_all_lead() {
     return std::all_of(all_.begin(), all_.end(),
@@ -67,26 +70,27 @@ class Process {
       return wait_until_role_known(*each, hang_guard) == Role::follower;
     });
   }
-  // Each has renewed its term so often.
+  // Each of them so often from now on.
   [[nodiscard]] bool until_all_renewed(std::uint64_t times) {
+    const std::uint64_t wanted = all_.front()->snapshot().counters.renewals + times;
     return std::all_of(all_.begin(), all_.end(), [&](const auto& each) {
-      EventQueue& events = each->events();
-      while (each->snapshot().counters.renewals < times) {
-        if (!events.wait_for(hang_guard)) return false;
+      while (each->snapshot().counters.renewals < wanted) {
+        if (!each->events().wait_for(hang_guard)) return false;
       }
       return true;
     });
   }
+
   [[nodiscard]] std::size_t leading() const {
     return static_cast<std::size_t>(std::count_if(
         all_.begin(), all_.end(), [](const auto& each) { return each->is_leader(); }));
   }
-  [[nodiscard]] std::uint64_t terms() const {
+  [[nodiscard]] std::uint64_t times_elected() const {
     std::uint64_t sum = 0;
     for (const auto& each : all_) sum += each->snapshot().counters.terms;
     return sum;
   }
-  [[nodiscard]] std::vector<Term> every_term() const {
+  [[nodiscard]] std::vector<Term> terms() const {
     std::vector<Term> every;
     for (const auto& each : all_) every.push_back(each->snapshot().term);
     return every;
@@ -103,36 +107,71 @@ class Process {
 };
 
 TEST(PostgresCrowd, AThousandByLocksOnFourConnectionsAreTakenOver) {
-  constexpr int count = 1000;
+  constexpr std::size_t count = 1000;
   const PostgresServer server;
-  Process first(server, "first", PostgresMode::advisory, 3s, count);
+  const Place place{server, PostgresMode::advisory, 3s};
+  Process first(place, "first", elections(count));
   ASSERT_TRUE(first.until_all_lead());
   EXPECT_LE(first.connections(), 4U);
-  Process second(server, "second", PostgresMode::advisory, 3s, count);
+  Process second(place, "second", elections(count));
   ASSERT_TRUE(second.until_all_follow());
   ASSERT_TRUE(first.until_all_renewed(3));
   EXPECT_LE(first.connections(), 4U);
   EXPECT_LE(second.connections(), 4U);
-  EXPECT_EQ(first.terms(), count) << "nobody has lost any";
-  const auto before = first.every_term();
+  EXPECT_EQ(first.times_elected(), count) << "nobody has lost any";
+  const auto before = first.terms();
   first.die();
   ASSERT_TRUE(second.until_all_lead());
   EXPECT_EQ(first.leading(), 0U);
   EXPECT_LE(second.connections(), 4U);
-  const auto after = second.every_term();
+  const auto after = second.terms();
   for (std::size_t i = 0; i < count; ++i) EXPECT_GT(after[i], before[i]);
 }
 
-TEST(PostgresCrowd, ThousandsByTheClockOnTwoConnectionsAreKept) {
-  const int count = elections_by_lease();
+TEST(PostgresCrowd, TenThousandByTheClockOnTwoConnectionsAreKept) {
+  constexpr std::size_t count = 10'000;
   const PostgresServer server;
-  Process process(server, "process", PostgresMode::lease, 5s, count);
+  Process process({server, PostgresMode::lease, 5s}, "process", elections(count));
   ASSERT_TRUE(process.until_all_lead());
   EXPECT_LE(process.connections(), 2U);
-  ASSERT_TRUE(process.until_all_renewed(4));
+  ASSERT_TRUE(process.until_all_renewed(6));  // for two leases
   EXPECT_LE(process.connections(), 2U);
-  EXPECT_EQ(process.terms(), static_cast<std::uint64_t>(count)) << "nobody has lost any";
-  EXPECT_EQ(process.leading(), static_cast<std::size_t>(count));
+  EXPECT_EQ(process.times_elected(), count) << "nobody has lost any";
+  EXPECT_EQ(process.leading(), count);
+}
+
+// Of so many not each has a session that waits for its end; the others are looked at.
+TEST(PostgresCrowd, SixHoldersWhoDieAreAllReplacedOnFourConnections) {
+  const PostgresServer server;
+  const Place place{server, PostgresMode::advisory, 1s};
+  const auto names = elections(6);
+  std::vector<std::unique_ptr<Process>> holders;
+  for (const auto& each : names) {
+    holders.push_back(
+        std::make_unique<Process>(place, "holder" + each.substr(9), std::vector{each}));
+    ASSERT_TRUE(holders.back()->until_all_lead());
+  }
+  Process follower(place, "follower", names);
+  ASSERT_TRUE(follower.until_all_follow());
+  ASSERT_TRUE(holders.front()->until_all_renewed(6));
+  EXPECT_LE(follower.connections(), 4U);
+  for (const auto& each : holders) each->die();
+  ASSERT_TRUE(follower.until_all_lead());
+  EXPECT_LE(follower.connections(), 4U);
+}
+
+// With no more than two, none is left that could wait for the end of others.
+TEST(PostgresCrowd, AHolderWhoDiesIsReplacedByWhoHasTwoConnections) {
+  const PostgresServer server({.users = {{"limited", "word", "CONNECTION LIMIT 2"}}});
+  Process holder({server, PostgresMode::advisory, 1s}, "holder", elections(3));
+  ASSERT_TRUE(holder.until_all_lead());
+  server.exec("grant all on all tables in schema public to limited");
+  Process follower({server, PostgresMode::advisory, 1s, "limited:word"}, "follower", elections(3));
+  ASSERT_TRUE(follower.until_all_follow());
+  ASSERT_TRUE(holder.until_all_renewed(6));
+  EXPECT_LE(follower.connections(), 2U);
+  holder.die();
+  ASSERT_TRUE(follower.until_all_lead());
 }
 
 }  // namespace
