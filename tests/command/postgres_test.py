@@ -65,6 +65,22 @@ class Verbs(OnPostgres):
         self.assertIn("conclave sql", ann.out.event("error")["message"])
 
 
+class DeadLeaders(OnPostgres):
+    def test_nobody_is_shown_instead_of_one_whose_session_has_ended(self):
+        where = ("--store", f"{self.store}&lease=200ms", "--election", "e")  # an observer looks twice in a lease
+        watch = self.start("watch", "--json", *where)
+        ann = self.join(identity="ann")
+        term = watch.out.event("leader_changed", leader="ann")["term"]
+        ann.send(signal.SIGKILL)
+        watch.out.event("leader_changed", leader="", term=term)
+        code, out, _ = self.ask("status", "--json", *where)
+        found = json.loads(out)
+        self.assertEqual((code, found["leader"], found["vacancy"], found["last_term"]), (3, None, "ended", term))
+        ben = self.join(identity="ben")  # the next that is seen, however often it was looked meanwhile
+        second = ben.out.event("elected")["term"]
+        self.assertEqual(watch.out.event("leader_changed")["term"], second)
+
+
 class VerbsByLease(Verbs):
     mode = "lease"
 
