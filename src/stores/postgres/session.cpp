@@ -131,7 +131,8 @@ struct Session::Core : std::enable_shared_from_this<Core> {
       queue.erase(found);
       return done(why);
     }
-    const Instant end = *found->sent + tolerance;
+    // One that had to wait for its turn gets no answer sooner for that: the connection may be well.
+    const Instant end = *found->sent + std::max(found->statement.patience, tolerance);
     if (loop.clock().now() >= end) return line.fail(why);
     look_at(number, end);
     if (const Done done = std::exchange(found->done, {})) done(why);
