@@ -95,8 +95,15 @@ class Process {
     for (const auto& each : all_) every.push_back(each->snapshot().term);
     return every;
   }
-  [[nodiscard]] std::size_t connections() const {
-    return server_.backends("application_name = '" + name_ + "'").size();
+  [[nodiscard]] std::vector<pid_t> sessions() const {
+    return server_.backends("application_name = '" + name_ + "'");
+  }
+  [[nodiscard]] std::size_t connections() const { return sessions().size(); }
+  // As pg_terminate_backend ends them.
+  void lose_sessions() const {
+    server_.exec(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1",
+        {name_});
   }
 
  private:
@@ -134,7 +141,13 @@ TEST(PostgresCrowd, TenThousandByTheClockOnTwoConnectionsAreKept) {
   Process process({server, PostgresMode::lease, 5s}, "process", elections(count));
   ASSERT_TRUE(process.until_all_lead());
   EXPECT_LE(process.connections(), 2U);
-  ASSERT_TRUE(process.until_all_renewed(6));  // for two leases
+  ASSERT_TRUE(process.until_all_renewed(3));
+  EXPECT_LE(process.connections(), 2U);
+  process.lose_sessions();
+  ASSERT_TRUE(process.until_all_renewed(2));
+  const auto anew = process.sessions();
+  ASSERT_TRUE(process.until_all_renewed(2));
+  EXPECT_EQ(process.sessions(), anew) << "that so much is listened to breaks no connection";
   EXPECT_LE(process.connections(), 2U);
   EXPECT_EQ(process.times_elected(), count) << "nobody has lost any";
   EXPECT_EQ(process.leading(), count);

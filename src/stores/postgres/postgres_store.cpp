@@ -64,7 +64,8 @@ void PostgresStore::cancel(Operation operation) {
   const auto election = ears_.cancel(operation);
   if (!election) return calls_.give_up(operation);
   if (!side_.is_established()) return;
-  side_.send({"unlisten " + channel(*election)}, [](const Result<Delivered>&) {});
+  to_hear_.insert(*election);
+  look_next();
 }
 
 // ---------------------------------------------------------------- campaign
