@@ -4,6 +4,7 @@
     class Faults(OnPostgres): mode = "lease"
 """
 
+import contextlib
 import itertools
 import os
 import pathlib
@@ -81,13 +82,18 @@ class Server:
 
     def pause(self):
         """All its processes stand still; who makes new ones first."""
-        for pid in (self.process.pid, *children_of(self.process.pid)):
-            os.kill(pid, signal.SIGSTOP)
-            eventually(lambda: stat_of(pid)[0] in "TZ", "a process that stands still")
+        self.strike(signal.SIGSTOP, self.process.pid)
+        eventually(lambda: stat_of(self.process.pid)[0] == "T", "a server that stands still")
+        self.strike(signal.SIGSTOP, *children_of(self.process.pid))
 
     def resume(self):
-        for pid in (*children_of(self.process.pid), self.process.pid):
-            os.kill(pid, signal.SIGCONT)
+        self.strike(signal.SIGCONT, *children_of(self.process.pid), self.process.pid)
+
+    @staticmethod
+    def strike(number, *pids):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pid, number)
 
     def close(self):
         self.process.send_signal(signal.SIGQUIT)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Candidates in processes of their own on a real PostgreSQL server, in each mode: one is killed or stopped, or the server is."""
+"""Candidates in processes of their own on a real PostgreSQL server: one is killed or stopped, or the server is."""
 
 import signal
 import unittest
@@ -37,6 +37,17 @@ class Advisory(CommonFaults, OnPostgres, FaultCase):
         ben.out.event("leader_changed", leader="cat", term=second)
         self.assert_hands_over(cat, ben, second)
         self.assert_kept_promise(3)
+
+    def test_a_follower_that_is_stopped_while_the_leader_is_killed_keeps_nobody_waiting(self):
+        ann, term = self.leader("ann")
+        ben, cat = self.candidate("ben", "follower"), self.candidate("cat", "follower")
+        self.stop(ben)
+        self.kill(ann)
+        second = cat.out.event("elected")["term"]
+        self.assertGreater(second, term)
+        ben.send(signal.SIGCONT)
+        ben.out.event("leader_changed", leader="cat", term=second)
+        self.assert_kept_promise(2)
 
     def test_P02_a_server_that_stands_still_ends_the_term_by_the_own_clock(self):
         ann, term = self.leader("ann")
