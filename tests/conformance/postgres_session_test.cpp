@@ -285,18 +285,5 @@ TEST(PostgresSession, TellsWhoWaitsWhenItIsClosed) {
   EXPECT_EQ(rig.notes(), (Strings{"error", "error", "error"})) << "its owner has not lost it";
 }
 
-// Its patience began with the call, but the server is judged by how long it took itself.
-TEST(PostgresSession, OneThatWaitedForItsTurnBreaksNoConnection) {
-  const PostgresServer server;
-  SessionRig rig(options_for(server.url()));
-  ASSERT_TRUE(rig.becomes_ready());
-  const int backend = rig.pid();
-  auto first = rig.send({"SELECT pg_sleep(2)", {}, long_time});
-  auto second = rig.send({"SELECT pg_sleep(1)", {}, std::chrono::milliseconds{2500}});
-  EXPECT_EQ(rig.value("SELECT pg_backend_pid()"), std::to_string(backend));
-  EXPECT_TRUE(SessionRig::answer_of(std::move(first)));
-  EXPECT_FALSE(SessionRig::answer_of(std::move(second)));
-}
-
 }  // namespace
 }  // namespace conclave::conformance

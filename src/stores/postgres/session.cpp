@@ -131,8 +131,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
       queue.erase(found);
       return done(why);
     }
-    // One that had to wait for its turn gets no answer sooner for that: the connection may be well.
-    const Instant end = *found->sent + std::max(found->statement.patience, tolerance);
+    const Instant end = *found->sent + tolerance;
     if (loop.clock().now() >= end) return line.fail(why);
     look_at(number, end);
     if (const Done done = std::exchange(found->done, {})) done(why);

@@ -60,8 +60,8 @@ class Session {
   };
 
   // Connects with the first prepare() or open(). A statement without an answer keeps its connection
-  // for its patience after it was sent, or for `tolerance` where that is more; then the connection
-  // is given up as broken. Until then its late answer lets the queue go on.
+  // for as long as its own patience and `tolerance` last; then it is given up as broken. Zero: only
+  // for its patience. With more, its late answer lets the queue go on.
   Session(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Handlers handlers,
           Duration tolerance = {});
   // On a connection of the application, established and idle, which nobody else uses while the
