@@ -1,169 +1,148 @@
 #!/usr/bin/env python3
-"""The command on a real PostgreSQL server: the tables for administrators, what doctor says, and bad input."""
+"""The command on a real PostgreSQL server: its verbs in each mode, bad input, and `run` under faults."""
 
-import glob
 import json
 import os
-import pathlib
-import pwd
-import re
-import shutil
 import signal
-import subprocess
-import tempfile
 import unittest
-import urllib.parse
 
-from driver import HANG, Case, binary, eventually
+from driver import NS, Case, binary, boot_ns
+from postgres import OnPostgres, servers
+from runs import RunCase
 
 Case.command = binary()
+setUpModule, tearDownModule = servers()
 SECRET = "geheim"
-PROGRAMS = os.path.dirname(os.path.realpath(shutil.which(
-    "postgres", path=os.pathsep.join([os.environ["PATH"], *sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]))))
 
 
-def unprivileged(*arguments):
-    """PostgreSQL does not run as root. It dies with this process."""
-    words = ["setpriv", "--pdeathsig=KILL"]
-    if os.geteuid() == 0:
-        account = pwd.getpwnam("postgres")
-        words += [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
-    return [*words, "--", *map(str, arguments)]
+class Verbs(OnPostgres):
+    def of(self, verb, *more):
+        return verb, "--store", self.store, "--election", "e", *more
+
+    def test_an_election(self):
+        watch = self.start(*self.of("watch", "--json"))
+        run = self.start(*self.of("run", "--id", "ann", "--lease", "1s", "--", "sh", "-c", "echo led; exec sleep 600"))
+        run.out.until("led")
+        first = watch.out.event("leader_changed", leader="ann")["term"]
+        code, out, err = self.ask(*self.of("status"))
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn(f"ann leads, term {first}", out)
+        ben = self.join(identity="ben")
+        ben.out.event("follower")
+        run.send(signal.SIGTERM)
+        self.assertEqual(run.wait(), 128 + signal.SIGTERM)
+        second = ben.out.event("elected")["term"]
+        self.assertGreater(second, first)
+        watch.out.event("leader_changed", leader="ben", term=second)
+        found = json.loads(self.ask(*self.of("status", "--json"))[1])
+        self.assertEqual((found["leader"], found["term"]), ("ben", second))
+
+    def test_the_end_of_an_election(self):
+        ann = self.join(identity="ann")
+        term = ann.out.event("elected")["term"]
+        ben = self.join(identity="ben")
+        ben.out.event("follower")
+        self.assertEqual(self.ask(*self.of("end"))[0], 0)
+        self.assertEqual(ann.out.event("lost")["reason"], "election_ended")
+        for process in (ann, ben):
+            process.wait()
+            self.assertIn("was ended", process.err.text)
+        self.assertEqual(self.ask(*self.of("remove"))[0], 0)
+        self.assertGreater(self.join(identity="cat").out.event("elected")["term"], term)
+
+    def test_tables_that_somebody_else_has_made(self):
+        self.server.sql(f"create role {self.database} login; revoke create on schema public from public", self.database)
+        store = f"{self.server.url(self.database, self.database)}&mode={self.mode}"
+        code, out, err = self.ask("sql", "--store", store)
+        self.assertEqual((code, err), (0, ""))
+        self.server.sql(out.replace("-- grant", "grant").replace("your_role", self.database), self.database)
+        self.store = f"{store}&create=false"
+        self.join(identity="ann").out.event("elected")
+
+    def test_missing_tables_are_one_sentence(self):
+        self.store += "&create=false"
+        ann = self.join(identity="ann")
+        self.assertIn("conclave sql", ann.out.event("error")["message"])
 
 
-class WithServer(Case):
-    """One server for all, on a socket of its own; a database for each test."""
+class DeadLeaders(OnPostgres):
+    def test_nobody_is_shown_instead_of_one_whose_session_has_ended(self):
+        where = ("--store", f"{self.store}&lease=200ms", "--election", "e")  # an observer looks twice in a lease
+        watch = self.start("watch", "--json", *where)
+        ann = self.join(identity="ann")
+        term = watch.out.event("leader_changed", leader="ann")["term"]
+        ann.send(signal.SIGKILL)
+        watch.out.event("leader_changed", leader="", term=term)
+        code, out, _ = self.ask("status", "--json", *where)
+        found = json.loads(out)
+        self.assertEqual((code, found["leader"], found["vacancy"], found["last_term"]), (3, None, "ended", term))
+        ben = self.join(identity="ben")  # the next that is seen, however often it was looked meanwhile
+        second = ben.out.event("elected")["term"]
+        self.assertEqual(watch.out.event("leader_changed")["term"], second)
 
-    @classmethod
-    def setUpClass(cls):
-        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="conclave-postgres-"))
-        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        if os.geteuid() == 0:
-            shutil.chown(cls.place, "postgres", "postgres")
-        data = cls.place / "data"
-        subprocess.run(unprivileged(f"{PROGRAMS}/initdb", "--no-sync", "--auth=trust", "--username=admin", "-D", data),
-                       check=True, stdout=subprocess.DEVNULL, timeout=HANG, cwd=cls.place)
-        (data / "pg_hba.conf").write_text("local all sealed scram-sha-256\nlocal all all trust\n")
-        server = subprocess.Popen(
-            unprivileged(f"{PROGRAMS}/postgres", "-D", data, "-c", "listen_addresses=", "-c",
-                         f"unix_socket_directories={cls.place}"), stderr=subprocess.DEVNULL, cwd=cls.place)
-        cls.addClassCleanup(server.wait)
-        cls.addClassCleanup(server.send_signal, signal.SIGINT)
-        eventually(lambda: subprocess.run([f"{PROGRAMS}/pg_isready", "-q", "-h", cls.place]).returncode == 0,
-                   "PostgreSQL")
+
+class VerbsByLease(Verbs):
+    mode = "lease"
+
+
+class BadInput(OnPostgres):
+    def test_a_server_that_is_away_is_one_sentence(self):
+        self.store = f"postgres://conclave@/postgres?host={self.folder}"
+        done = self.ask("status", "--store", self.store, "--election", "e")
+        self.assert_refused(done, 1, str(self.folder))
+
+    def test_no_secret_is_told(self):
+        store = f"postgres://conclave:{SECRET}@/nowhere?host={self.server.folder}"
+        done = self.ask("status", "--election", "e", environment={"CONCLAVE_STORE": store})
+        self.assert_refused(done, 1, "nowhere")
+        self.assertNotIn(SECRET, done[2])
+
+
+class RunAdvisory(OnPostgres, RunCase):
+    """`conclave run`: no command starts before the whole family of the last one is dead."""
+
+    lease = "2s"
+    lease_ns = 2 * NS
 
     def setUp(self):
         super().setUp()
-        self.database = self.id().rpartition(".")[2]
-        self.psql(f"create database {self.database}", database="postgres")
+        self.first = self.run_job("family", "ignore-term").wait_start(relatives=2)
+        self.second = self.run_job().wait_ready()
 
-    def psql(self, text, database=None, user="admin", code=0):
-        done = subprocess.run([f"{PROGRAMS}/psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.place, "-U", user,
-                               "-d", database or self.database], input=text, capture_output=True, text=True, timeout=HANG)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done.stdout
+    def assert_next_runs(self):
+        self.second.wait_start()
+        self.assertGreater(self.second.term, self.first.term)
+        self.assert_gone(self.first.family())
+        self.assert_no_overlap(2)
 
-    def url(self, user="admin", **options):
-        words = urllib.parse.urlencode({"host": self.place, "user": user, **options}, quote_via=urllib.parse.quote)
-        return f"postgres:///{self.database}?{words}"
+    def test_front_and_keeper_stopped(self):
+        for pid in (self.first.front, self.first.keeper):
+            os.kill(pid, signal.SIGSTOP)
+        since = boot_ns()
+        self.assert_gone(self.first.family())
+        self.assertLess(self.stamps()[self.first.term][1], since + self.lease_ns)
+        self.assert_next_runs()
+        for pid in (self.first.keeper, self.first.front):
+            os.kill(pid, signal.SIGCONT)
+        self.second.process.send(signal.SIGTERM)
+        self.second.process.wait()
+        self.assert_no_overlap(len(self.stamps()))  # it may have been elected again
 
-    def role(self, name, attributes=""):
-        """Roles are the server's, not the database's."""
-        self.psql(f"create role {name} login {attributes}")
-        self.addCleanup(self.psql, f"drop owned by {name} cascade; drop role {name}")
-        return name
+    def test_keeper_killed(self):
+        os.kill(self.first.keeper, signal.SIGKILL)
+        self.assert_next_runs()
 
-
-class Sql(Case):
-    def test_nothing_is_connected_or_told(self):
-        code, out, err = self.ask("sql", environment={"CONCLAVE_STORE": f"postgres://u:{SECRET}@no.such.invalid/d"})
-        self.assertEqual((code, err), (0, ""))
-        self.assertIn("create table", out)
-        self.assertNotIn(SECRET, out)
-
-    def test_stores_without_tables(self):
-        for scheme, rest in (("redis", "//localhost"), ("file", "/tmp/x"), ("file", ""), ("memory", "")):
-            self.assert_refused(self.ask("sql", "--store", f"{scheme}:{rest}"), 2, f"the store {scheme}: has no tables")
-        self.assert_refused(self.ask("sql"), 2, "the store file: has no tables")
-
-    def test_bad_input(self):
-        self.assert_refused(self.ask("sql", "--store", "nonsense"), 2, "scheme")
-        self.assert_refused(self.ask("sql", "--store", "nowhere:x"), 2, "nowhere")
-        self.assert_refused(self.ask("sql", "--store", "postgres://h/d?mode=none"), 2, "mode", "advisory", "lease")
+    def test_server_stopped(self):
+        self.server.pause()
+        self.addCleanup(self.server.resume)
+        self.assert_gone(self.first.family())
+        self.server.resume()
+        self.first.process.close()
+        self.assert_next_runs()
 
 
-class OnPostgres(WithServer):
-    def test_an_election(self):
-        self.store = self.url()
-        self.join(identity="ann").out.event("elected")
-        code, out, err = self.ask("status", "--store", self.store, "--election", "e")
-        self.assertEqual((code, err), (0, ""))
-        self.assertIn("ann leads", out)
-
-    def test_tables_of_an_administrator(self):
-        """Made by what is printed, for a role that has the rights that are printed, and no more."""
-        worker = self.role("worker")
-        self.psql("create table public.foreign_one (x int)")
-        for schema in ({}, {"schema": "elections"}, {"schema": 'my "own" $1'}):
-            code, text, err = self.ask("sql", "--store", self.url(**schema))
-            self.assertEqual((code, err), (0, ""))
-            self.psql(text)
-            self.psql(text)  # once more does no harm
-            grants = re.findall(r"(?m)^-- (grant .*) your_role;$", text)
-            self.assertEqual(len(grants), 1 + len(schema), text)
-            done = self.ask("end", "--store", self.url(worker, create="false", **schema), "--election", "e")
-            self.assert_refused(done, 1, "permission denied", "GRANT ")
-            self.psql("".join(f"{grant} {worker};" for grant in grants))
-            for mode in ("advisory", "lease"):
-                self.store = self.url(worker, create="false", mode=mode, **schema)
-                ann = self.join(mode, identity="ann")
-                ann.out.event("elected")
-                ben = self.join(mode, identity="ben")
-                ben.out.event("follower")
-                ann.send(signal.SIGTERM)
-                self.assertEqual(ann.wait(), 0)
-                ben.out.event("elected")
-        self.psql("create table mine (x int)", user=worker, code=3)
-        self.psql("select * from foreign_one", user=worker, code=3)
-
-    def test_tables_that_nobody_made(self):
-        store = self.url(create="false")
-        for verb in ("end", "remove", "status"):
-            self.assert_refused(self.ask(verb, "--store", store, "--election", "e"), 1, "conclave sql", "create=false")
-
-    def test_doctor_finds_nothing(self):
-        self.psql(self.ask("sql", "--store", self.url())[1])
-        code, out, err = self.ask("doctor", "--store", self.url(), "--lease", "30s")
-        self.assertEqual((code, err), (0, ""), out)
-        self.assertIn("round trip", out)
-        self.assertTrue(out.endswith("nothing here weakens the promise\n"), out)
-
-    def test_doctor_warns(self):
-        self.psql(f"grant create on schema public to {self.role('few', 'connection limit 3')}")
-        code, out, _ = self.ask("doctor", "--store", self.url("few"), "--lease", "30s")
-        self.assertEqual(code, 4, out)
-        self.assertRegex(out, r"^warning: connection limit of the role, 2 left: .*\n  alter role few connection limit")
-
-    def test_doctor_finds_danger(self):
-        store = self.url(create="false")
-        code, out, _ = self.ask("doctor", "--store", store, "--lease", "30s")
-        self.assertEqual(code, 5)
-        self.assertRegex(out, r"^danger: create=false: ")
-        self.assertIn("conclave sql", out)
-        code, out, _ = self.ask("doctor", "--json", "--store", store, "--lease", "30s")
-        first = json.loads(out.splitlines()[0])
-        self.assertEqual((code, first["severity"], first["setting"]), (5, "danger", "create=false"))
-
-    def test_a_wrong_password_is_one_sentence(self):
-        self.role("sealed", "password 'right'")
-        for verb in (["doctor"], ["status", "--election", "e"], ["end", "--election", "e"]):
-            done = self.ask(*verb, environment={"CONCLAVE_STORE": self.url("sealed", password=SECRET)})
-            self.assert_refused(done, 1, "does not accept this user and password: check both")
-            self.assertNotIn(SECRET, done[2])
-
-    def test_a_server_that_is_away_is_one_sentence(self):
-        self.assert_refused(self.ask("doctor", "--store", f"postgres:///d?host={self.folder}"), 1,
-                            "there is no such socket", "is the server running")
+class RunLease(RunAdvisory):
+    mode = "lease"
 
 
 if __name__ == "__main__":

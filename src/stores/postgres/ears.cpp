@@ -1,6 +1,7 @@
 #include "stores/postgres/ears.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace conclave::postgres {
 
@@ -19,6 +20,7 @@ std::optional<std::string> Ears::cancel(Operation operation) {
   const auto spot = spots_.find(election);
   spot->second.ears.erase(operation);
   if (!spot->second.ears.empty()) return std::nullopt;
+  is_held_by(election, 0, {});
   spots_.erase(spot);
   return election;
 }
@@ -51,8 +53,10 @@ void Ears::tell(const std::string& election, const Observation& what) {
 void Ears::is_held_by(const std::string& election, std::int64_t life, Term term) {
   const auto spot = spots_.find(election);
   if (spot == spots_.end()) return;
-  spot->second.life = life;
+  const std::int64_t before = std::exchange(spot->second.life, life);
   spot->second.term = term;
+  if (before != 0 && --counts_[before] == 0) counts_.erase(before);
+  if (life != 0) counts_[life] += 1;
 }
 
 std::vector<std::pair<std::string, Term>> Ears::held_by(std::int64_t life) const {
@@ -64,14 +68,10 @@ std::vector<std::pair<std::string, Term>> Ears::held_by(std::int64_t life) const
 }
 
 std::optional<std::int64_t> Ears::busiest(const std::vector<std::int64_t>& besides) const {
-  std::map<std::int64_t, std::size_t> counts;
-  for (const auto& [name, spot] : spots_) {
-    if (spot.life != 0) counts[spot.life] += 1;
-  }
   std::optional<std::int64_t> most;
-  for (const auto& [life, count] : counts) {
+  for (const auto& [life, count] : counts_) {
     if (std::find(besides.begin(), besides.end(), life) != besides.end()) continue;
-    if (!most || count > counts[*most]) most = life;
+    if (!most || count > counts_.at(*most)) most = life;
   }
   return most;
 }

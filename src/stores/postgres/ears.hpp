@@ -41,6 +41,7 @@ class Ears {
 
   std::map<std::string, Spot> spots_;
   std::map<Operation, std::string> elections_;
+  std::map<std::int64_t, std::size_t> counts_;  // how many elections each life holds
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

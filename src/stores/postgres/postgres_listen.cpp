@@ -6,18 +6,16 @@ namespace conclave::postgres {
 namespace {
 
 constexpr std::size_t most_waiters = 2;
+constexpr std::size_t looks_at_a_time = 500;
 
 }  // namespace
 
 Operation PostgresStore::observe(std::string election, std::string, Sink sink) {
   const Operation operation = calls_.number();
-  const bool first = ears_.listen(election, operation, std::move(sink));
-  if (first && is_told()) {
-    side_.send({"listen " + channel(election)}, [](const Result<Delivered>&) {});
-  }
+  if (ears_.listen(election, operation, std::move(sink))) to_hear_.insert(election);
   side_.open();
   if (is_adopted_) look_again();
-  look_soon(election);  // on the same session, so after it listens
+  look_soon(election);
   return operation;
 }
 
@@ -28,10 +26,9 @@ bool PostgresStore::is_told() const {
 
 // A new connection: nothing is listened to there yet, and much may have been missed.
 void PostgresStore::is_listening() {
+  to_hear_.clear();
   for (const std::string& each : ears_.elections()) {
-    if (!side_.is_pooled()) {
-      side_.send({"listen " + channel(each)}, [](const Result<Delivered>&) {});
-    }
+    to_hear_.insert(each);
     look_soon(each);
   }
   if (side_.is_pooled()) look_again();
@@ -76,36 +73,59 @@ void PostgresStore::is_lost(const Error&) {
 void PostgresStore::look_soon(const std::string& election) {
   if (!ears_.is_heard(election)) return;
   to_look_.insert(election);
-  if (std::exchange(look_planned_, true)) return;
+  look_next();
+}
+
+void PostgresStore::look_next() {
+  if ((to_look_.empty() && to_hear_.empty()) || std::exchange(look_planned_, true)) return;
   loop_->post(calls_.while_alive([this] { look(); }));
 }
 
+// So many at a time that none runs out of patience behind the others, and what is new is listened
+// to first, on the same session: a change after the look is told.
 void PostgresStore::look() {
-  look_planned_ = false;
-  std::vector<std::string> elections;
-  Array names;
-  for (const std::string& each : std::exchange(to_look_, {})) {
-    elections.push_back(each);
-    names.add(each);
+  side_.prepare(calls_.while_alive([this](const std::optional<Error>& failed) {
+    if (failed) return look_later({});
+    listen_to_some();
+    std::vector<std::string> elections;
+    Array names;
+    for (const std::string& each : to_look_) {
+      if (elections.size() == looks_at_a_time) break;
+      if (to_hear_.contains(each)) continue;
+      elections.push_back(each);
+      names.add(each);
+    }
+    for (const std::string& each : elections) to_look_.erase(each);
+    side_.send(often(verbs_.look, {names.text()}),
+               calls_.while_alive([this, elections](const Result<Delivered>& answer) {
+                 looked(elections, answer);
+               }));
+  }));
+}
+
+// Where it fails with its connection, the next one is told anew.
+void PostgresStore::listen_to_some() {
+  std::string all;
+  for (std::size_t count = 0; count < looks_at_a_time && !to_hear_.empty(); ++count) {
+    const std::string election = std::move(to_hear_.extract(to_hear_.begin()).value());
+    all += (ears_.is_heard(election) ? "listen " : "unlisten ") + channel(election) + ";";
   }
-  side_.prepare(calls_.while_alive(
-      [this, elections, names = names.text()](const std::optional<Error>& failed) {
-        if (failed) return looked(elections, *failed);
-        side_.send(often(verbs_.look, {names}),
-                   calls_.while_alive([this, elections](const Result<Delivered>& answer) {
-                     looked(elections, answer);
-                   }));
-      }));
+  if (all.empty() || !is_told()) return;
+  side_.send({"do $conclave$ begin " + all + " end $conclave$", {}},
+             [](const Result<Delivered>&) {});
+}
+
+void PostgresStore::look_later(const std::vector<std::string>& elections) {
+  to_look_.insert(elections.begin(), elections.end());
+  look_planned_ = true;
+  loop_->post_at(now() + settings_->request_timeout, calls_.while_alive([this] { look(); }));
 }
 
 void PostgresStore::looked(const std::vector<std::string>& elections,
                            const Result<Delivered>& answer) {
-  if (!answer && !has_no_tables(answer.error())) {  // later
-    to_look_.insert(elections.begin(), elections.end());
-    if (std::exchange(look_planned_, true)) return;
-    loop_->post_at(now() + settings_->request_timeout, calls_.while_alive([this] { look(); }));
-    return;
-  }
+  if (!answer && !has_no_tables(answer.error())) return look_later(elections);
+  look_planned_ = false;
+  look_next();
   std::map<std::string_view, std::size_t> rows;
   for (std::size_t i = 0; answer && i < answer->rows.size(); ++i) {
     if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);

@@ -75,7 +75,9 @@ std::string PostgresStore::channel(std::string_view election) const {
 void PostgresStore::cancel(Operation operation) {
   const auto election = ears_.cancel(operation);
   if (!election) return calls_.give_up(operation);
-  if (is_told()) side_.send({"unlisten " + channel(*election)}, [](const Result<Delivered>&) {});
+  if (!side_.is_established()) return;
+  to_hear_.insert(*election);
+  look_next();
 }
 
 // ---------------------------------------------------------------- campaign
@@ -102,7 +104,7 @@ void PostgresStore::bid_soon() {
 void PostgresStore::bid() {
   if (bidding_) return;
   std::vector<Standing> some;
-  std::set<std::string_view> names;
+  std::set<std::string> names;
   std::deque<Standing> later;
   for (Standing& each : std::exchange(bids_, {})) {
     if (!each.call->is_open()) continue;

@@ -63,7 +63,10 @@ class PostgresStore final : public Store {
   [[nodiscard]] bool is_told() const;
   void heard(const std::string& letter);
   void look_soon(const std::string& election);
+  void look_next();
   void look();
+  void listen_to_some();
+  void look_later(const std::vector<std::string>& elections);
   void looked(const std::vector<std::string>& elections, const Result<Delivered>& answer);
   void look_again();
   void watch_lives();
@@ -101,8 +104,9 @@ class PostgresStore final : public Store {
   std::deque<Standing> bids_;
   bool bid_planned_ = false;
   bool bidding_ = false;
+  std::set<std::string> to_hear_;  // to be listened to, or not any more
   std::set<std::string> to_look_;
-  bool look_planned_ = false;
+  bool look_planned_ = false;  // or under way
   bool looks_again_ = false;
   Home home_;
   // That listens and looks: the one of the locks must not be kept busy. On an adopted connection
