@@ -91,7 +91,7 @@ void PostgresStore::bid_soon() {
 void PostgresStore::bid() {
   if (bidding_) return;
   std::vector<Standing> some;
-  std::set<std::string_view> names;
+  std::set<std::string> names;
   std::deque<Standing> later;
   for (Standing& each : std::exchange(bids_, {})) {
     if (!each.call->is_open()) continue;
