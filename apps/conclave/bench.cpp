@@ -47,7 +47,7 @@ Figures measure(const BenchArguments& arguments, const Signals& signals) {
 
 std::vector<std::string> elections_of(const BenchArguments& arguments) {
   std::vector<std::string> elections{bench_election()};
-  const int more = arguments.what == "scale"  ? arguments.candidates
+  const int more = arguments.what == "scale" ? arguments.candidates
                    : arguments.elections > 1 ? arguments.elections
                                              : 0;
   for (int i = 0; i < more; ++i) elections.push_back(scale_election(i));

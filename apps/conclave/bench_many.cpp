@@ -59,9 +59,8 @@ class Processes {
         patience_(60s + 5 * open(arguments.store.url, arguments.store.options)->lease()) {
     for (int i = 0; i < arguments.elections; ++i) elections_.push_back(scale_election(i));
     for (int i = 0; i < std::max(arguments.candidates, 2); ++i) {
-      processes_.push_back(std::make_unique<RawProcess>([&](const RawProcess::Parent& parent) {
-        stand(store_, elections_, id_of(i), parent);
-      }));
+      processes_.push_back(std::make_unique<RawProcess>(
+          [&](const RawProcess::Parent& parent) { stand(store_, elections_, id_of(i), parent); }));
       static_cast<void>(hear());
     }
     // Until nobody is busy with having come: that they know who leads does not tell it.

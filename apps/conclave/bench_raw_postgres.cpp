@@ -107,8 +107,7 @@ class RawPostgres final : public RawClient {
     if (client_.is_pooled()) {
       throw std::runtime_error("behind a pooler the minimal client has no lock of its own");
     }
-    client_.ask("create table " + place_.table +
-                " (term bigint, held boolean, until timestamptz)");
+    client_.ask("create table " + place_.table + " (term bigint, held boolean, until timestamptz)");
     client_.ask("insert into " + place_.table + " values (0, false, '-infinity')");
   }
   ~RawPostgres() override {
@@ -184,9 +183,10 @@ class RawPostgres final : public RawClient {
 
   // Nobody tells when a session waits.
   void wait_for_waiters(const std::string& count) {
-    const std::string waiting = "select count(*) from pg_locks where locktype = 'advisory' and "
-                                "not granted and objsubid = 2 and (classid::bigint, objid::bigint) = (" +
-                                place_.key + ")";
+    const std::string waiting =
+        "select count(*) from pg_locks where locktype = 'advisory' and "
+        "not granted and objsubid = 2 and (classid::bigint, objid::bigint) = (" +
+        place_.key + ")";
     const Instant limit = boot_now() + 10s;
     while (client_.ask(waiting).at(0) != count) {
       if (boot_now() > limit) throw std::runtime_error("nobody waits for the raw lock");
