@@ -183,7 +183,7 @@ class BenchRedis(Case):
 class BenchPostgres(Case):
     """With a server of its own, on a socket."""
 
-    lease = "500ms"
+    lease = "2s"  # a busy machine shall answer within an eighth of it
 
     @classmethod
     def setUpClass(cls):
@@ -242,7 +242,7 @@ class BenchPostgres(Case):
         self.assertEqual(list(self.bench("crash", "--rounds", 3)), FIELDS + RAW)
         for mode in ("strict", "lease"):
             with self.subTest(mode=mode):
-                line = self.bench("crash", "--rounds", 2, url=self.url(more=MODES[mode]))
+                line = self.bench("crash", "--rounds", 1, url=self.url(more=MODES[mode]))
                 self.assertEqual(list(line), FIELDS + RAW[:2] + BEYOND + RAW_BEYOND)
                 for ours, beyond in (("p50_us", "beyond_lease_p50_us"), ("raw_p50_us", "raw_beyond_lease_p50_us")):
                     self.assertGreater(line[ours], line[beyond], "it was killed before its lease ended")
@@ -266,7 +266,7 @@ class BenchPostgres(Case):
     def test_idle(self):
         for mode, more in MODES.items():
             with self.subTest(mode=mode):
-                line = self.bench("idle", "--rounds", 6, "--candidates", 3, url=self.url(more=more))
+                line = self.bench("idle", "--rounds", 2, "--candidates", 3, url=self.url(more=more))
                 self.assertEqual(list(line), ["bench", "store", "rounds", "rtt_us"] + IDLE_POSTGRES)
                 self.assertGreater(line["transactions_per_lease"], 0, "the leader renews")
 
