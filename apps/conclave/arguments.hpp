@@ -69,6 +69,7 @@ struct BenchArguments {
   StoreArguments store{};
   int rounds = 50;
   int candidates = 3;
+  int elections = 1;
   bool json = false;
 };
 

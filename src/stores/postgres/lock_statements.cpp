@@ -96,7 +96,10 @@ std::string filled(std::string_view text, std::string_view asked, std::string_vi
 }  // namespace
 
 Verbs verbs_on_locks(std::int64_t lease) {
-  return {filled(bid_for, bids), filled(keep, due), filled(give_back, "select $1::text as name"),
+  return {filled(bid_for, bids),
+          {},
+          filled(keep, due),
+          filled(give_back, "select $1::text as name"),
           filled(see, "select unnest($1::text[]) as name", std::to_string(lease) + "::bigint")};
 }
 

@@ -41,6 +41,7 @@ void PostgresStore::heard(const std::string& letter) {
   if (!mail) return;
   if (mail->vacancy) {
     ears_.is_held_by(mail->election, 0, {});
+    if (*mail->vacancy == Vacancy::released) released_ = mail->election;
     return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});
   }
   look_soon(mail->election);

@@ -121,9 +121,12 @@ void PostgresStore::bid() {
   bids_ = std::move(later);
   if (some.empty()) return;
   bidding_ = true;
+  const bool is_released = traits_.judge == LeaseJudge::session && some.size() == 1 &&
+                           !verbs_.take_released.empty() &&
+                           std::exchange(released_, {}) == some.front().bid.election;
   home_.prepare(calls_.while_alive(
-      [this, some = std::move(some)](const std::optional<Error>& failed) mutable {
-        if (!failed) return bid_together(std::move(some));
+      [this, is_released, some = std::move(some)](const std::optional<Error>& failed) mutable {
+        if (!failed) return bid_together(std::move(some), is_released);
         bidding_ = false;
         const auto alive = calls_.alive();
         for (const Standing& each : some) {
@@ -134,7 +137,7 @@ void PostgresStore::bid() {
       }));
 }
 
-void PostgresStore::bid_together(std::vector<Standing> some) {
+Statement PostgresStore::together(const std::vector<Standing>& some) const {
   Array names, attempts, candidates, metadata, floors, terms, stamps, expected, channels;
   for (const auto& [bid, call] : some) {
     names.add(bid.election);
@@ -150,35 +153,55 @@ void PostgresStore::bid_together(std::vector<Standing> some) {
     expected.add(server ? Number(micros(server->time_since_epoch())) : Number());
     channels.add(channel(bid.election));
   }
-  home_.send(often(verbs_.campaign, {names.text(), attempts.text(), candidates.text(),
-                                     metadata.text(), floors.text(), terms.text(), stamps.text(),
-                                     expected.text(), std::to_string(home_.life()), home_.kind(),
-                                     std::to_string(micros(settings_->lease)), channels.text()}),
-             calls_.while_alive([this, some = std::move(some)](const Result<Delivered>& answer) {
-               bidding_ = false;
-               if (answer && !answer->rows.empty() && has_lost_life(answer->rows, 17)) {
-                 home_.lose_life();  // so nothing was granted: once more
-                 bids_.insert(bids_.begin(), some.begin(), some.end());
-                 return bid_soon();
-               }
-               std::map<std::string_view, std::size_t> rows;
-               for (std::size_t i = 0; answer && i < answer->rows.size(); ++i) {
-                 if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
-               }
-               const auto alive = calls_.alive();
-               for (const auto& [bid, call] : some) {
-                 const auto row = rows.find(bid.election);
-                 if (!answer) {
-                   calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});
-                 } else if (row == rows.end()) {
-                   calls_.answer(call, CampaignAnswer{Unknown{nonsense(home_.where())}});
-                 } else if (call->is_open()) {
-                   calls_.answer(call, answered(bid, *answer, row->second));
-                 }
-                 if (alive.expired()) return;
-               }
-               bid_soon();
-             }));
+  return often(verbs_.campaign,
+               {names.text(), attempts.text(), candidates.text(), metadata.text(), floors.text(),
+                terms.text(), stamps.text(), expected.text(), std::to_string(home_.life()),
+                home_.kind(), std::to_string(micros(settings_->lease)), channels.text()});
+}
+
+Statement PostgresStore::for_released(const Bid& bid) const {
+  return often(verbs_.take_released,
+               {bid.election, to_text(bid.attempt), bid.candidate, bid.metadata,
+                std::to_string(bid.highest_term_seen.value), std::to_string(home_.life()),
+                std::to_string(micros(settings_->lease)), channel(bid.election)});
+}
+
+void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
+  auto statement = is_released ? for_released(some.front().bid) : together(some);
+  home_.send(std::move(statement), calls_.while_alive([this, is_released, some = std::move(some)](
+                                                          const Result<Delivered>& answer) {
+    bidding_ = false;
+    // Somebody else was quicker: then who that is, or whatever it is.
+    const bool is_taken = is_released && answer && answer->rows.empty();
+    const bool is_lost =
+        !is_released && answer && !answer->rows.empty() && has_lost_life(answer->rows, 17);
+    if (is_lost) home_.lose_life();
+    if (is_taken || is_lost) {  // nothing was granted: once more
+      bids_.insert(bids_.begin(), some.begin(), some.end());
+      return bid_soon();
+    }
+    tell(some, answer);
+  }));
+}
+
+void PostgresStore::tell(const std::vector<Standing>& some, const Result<Delivered>& answer) {
+  std::map<std::string_view, std::size_t> rows;
+  for (std::size_t i = 0; answer && i < answer->rows.size(); ++i) {
+    if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
+  }
+  const auto alive = calls_.alive();
+  for (const auto& [bid, call] : some) {
+    const auto row = rows.find(bid.election);
+    if (!answer) {
+      calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});
+    } else if (row == rows.end()) {
+      calls_.answer(call, CampaignAnswer{Unknown{nonsense(home_.where())}});
+    } else if (call->is_open()) {
+      calls_.answer(call, answered(bid, *answer, row->second));
+    }
+    if (alive.expired()) return;
+  }
+  bid_soon();
 }
 
 CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, std::size_t row) {

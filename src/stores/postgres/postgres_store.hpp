@@ -48,7 +48,10 @@ class PostgresStore final : public Store {
   // ---- campaign
   void bid_soon();
   void bid();
-  void bid_together(std::vector<Standing> some);
+  [[nodiscard]] Statement together(const std::vector<Standing>& some) const;
+  [[nodiscard]] Statement for_released(const Bid& bid) const;
+  void bid_together(std::vector<Standing> some, bool is_released);
+  void tell(const std::vector<Standing>& some, const Result<Delivered>& answer);
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
 
   // ---- renew
@@ -102,6 +105,7 @@ class PostgresStore final : public Store {
   std::map<std::string, Attempt> led_;  // granted here, and not lost or resigned since
   Ears ears_;
   std::deque<Standing> bids_;
+  std::string released_;  // the last election of which that was told
   bool bid_planned_ = false;
   bool bidding_ = false;
   std::set<std::string> to_hear_;  // to be listened to, or not any more

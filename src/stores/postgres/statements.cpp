@@ -161,6 +161,23 @@ select v.name, case when g.name is not null then 'granted' when v.is_found and v
 from verdict v cross join clock left join granted g using (name) left join found f using (name) left join {session} s on s.life = f.life
 )sql";
 
+const std::string_view take_released = R"sql(
+with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
+found as materialized (
+  select e.name from {election} e where e.name = $1 and e.state = 'released' and e.kind = 'advisory' and not e.ended
+    and e.format <= 1 and e.attempt <> $2 and e.term >= $5 for update skip locked),
+taken as (
+  update {election} e set term = greatest(e.term + 1, clock.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
+    life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
+    granted = clock.now, vacated = null
+  from found, clock where e.name = found.name
+  returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted)
+select t.name, 'granted', t.term, t.vacancy, t.own_lease, t.previous_lease, t.granted,
+  pg_notify($8, 'held ' || t.term || ' ' || t.name),
+  set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false)
+from taken t
+)sql";
+
 const std::string_view renew = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 due as materialized (
@@ -228,8 +245,8 @@ select word from verdict
 )sql";
 
 Verbs verbs_on(const Tables& tables) {
-  return {statement(campaign, tables), statement(renew, tables), statement(resign, tables),
-          statement(look, tables)};
+  return {statement(campaign, tables), statement(take_released, tables), statement(renew, tables),
+          statement(resign, tables), statement(look, tables)};
 }
 
 }  // namespace conclave::postgres

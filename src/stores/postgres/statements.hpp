@@ -53,6 +53,12 @@ extern const std::string_view close_session;  // $1 life
 // stamp, lease, renewed, granted, kind, life; whether our session row is there.
 extern const std::string_view campaign;
 
+// The same for a place that was just told to be free, in mode advisory: what a hand-over waits for
+// is a third of the work. $1 name, $2 attempt, $3 candidate, $4 metadata, $5 floor, $6 life,
+// $7 lease, $8 channel. A row with the first seven columns of a grant; none when it is anything
+// else than free, or cannot be told without waiting.
+extern const std::string_view take_released;
+
 // $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row,
 // and whether it is there.
 extern const std::string_view renew;
@@ -68,9 +74,10 @@ extern const std::string_view look;
 extern const std::string_view end;     // $1 name, $2 channel; a row if there was one to end
 extern const std::string_view remove;  // $1 name, $2 "trace" or "nothing"; a word
 
-// Those four for a store with tables, and for one without.
+// Those for a store with tables, and for one without.
 struct Verbs {
   std::string campaign{};
+  std::string take_released{};  // empty where there is no short form
   std::string renew{};
   std::string resign{};
   std::string look{};
