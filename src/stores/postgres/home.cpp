@@ -1,5 +1,6 @@
 #include "stores/postgres/home.hpp"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -131,8 +132,10 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
     return refused(ErrorCode::unavailable, where() + " has somebody else with our random number",
                    true);
   }
-  // A restart frees the locks of holders that have not noticed.
-  age_ = by_clock_ ? Duration::max() / 4 : from_micros(said.number(0, 3).value_or(0));
+  // A restart frees the locks of holders that have not noticed. Whose clock was set back to before
+  // its start is as old as we know it.
+  age_ = by_clock_ ? Duration::max() / 4
+                   : from_micros(std::max<std::int64_t>(said.number(0, 3).value_or(0), 0));
   aged_at_ = answers.front().sent;
   timeline_ = said.text(0, 4) != nullptr ? *said.text(0, 4) : std::string{};
   has_tables_ = is(said, 5, "t");
@@ -287,9 +290,10 @@ void Home::create_tables() {
 void Home::note_timeline() {
   session_.send({statement(note, tables_), {timeline_, "known"}},
                 while_settling([this](const Delivered& answer) {
-                  const auto age = answer.rows.number(0, 0);
-                  if (age && from_micros(*age) < age_at(answer.sent)) {
-                    age_ = from_micros(*age);
+                  const auto age =
+                      from_micros(std::max<std::int64_t>(answer.rows.number(0, 0).value_or(0), 0));
+                  if (age < age_at(answer.sent)) {
+                    age_ = age;
                     aged_at_ = answer.sent;
                   }
                   lock_life();
