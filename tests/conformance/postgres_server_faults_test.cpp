@@ -107,6 +107,13 @@ TEST_P(PostgresServerFaults, P07_AStepOfTheServersClockMakesNoSecondLeader) {
   }
 }
 
+// Then its age cannot be told, and it is counted from the connection on.
+TEST_P(PostgresServerFaults, P07_AClockFromBeforeItsStartKeepsNobodyFromLeading) {
+  server().step_clock(std::chrono::hours{-1});
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+}
+
 INSTANTIATE_TEST_SUITE_P(advisory, PostgresServerFaults,
                          ::testing::Values(MakeFixture{make_advisory<OwnPostgresFixture>}),
                          [](const auto&) { return "advisory"; });
