@@ -75,7 +75,7 @@ from freed
 
 constexpr std::string_view see = R"sql({keys}
 select o.name, 1, 'held', h.leader, '', h.term, repeat('0', 32), 0, {lease}, null, null, 'advisory', o.key, false, {clock}
-from own o, lateral ({holder}) h where h.term is not null
+from own o, lateral ({holder}) h where h.term is not null and $2::bigint is not null
 )sql";
 
 std::string filled(std::string_view text, std::string_view asked, std::string_view lease = {}) {

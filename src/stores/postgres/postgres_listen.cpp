@@ -97,7 +97,7 @@ void PostgresStore::look() {
       names.add(each);
     }
     for (const std::string& each : elections) to_look_.erase(each);
-    side_.send(often(verbs_.look, {names.text()}),
+    side_.send(often(verbs_.look, {names.text(), own_life()}),
                calls_.while_alive([this, elections](const Result<Delivered>& answer) {
                  looked(elections, answer);
                }));

@@ -235,7 +235,7 @@ Operation PostgresStore::inspect(std::string election, std::function<void(Inspec
     return calls_.reply(std::move(done), InspectAnswer{Refused{*std::move(error)}});
   Array names;
   names.add(election);
-  return ask<InspectAnswer>(side_, std::move(done), {verbs_.look, {names.text()}},
+  return ask<InspectAnswer>(side_, std::move(done), {verbs_.look, {names.text(), own_life()}},
                             [this](const Delivered& answer) -> InspectAnswer {
                               auto inspection = inspection_in(answer.rows, 0);
                               if (!inspection) return Unknown{nonsense(home_.where())};

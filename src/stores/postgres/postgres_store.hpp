@@ -94,6 +94,10 @@ class PostgresStore final : public Store {
   // Without tables nothing is kept that could be ended or removed.
   [[nodiscard]] std::optional<Error> check_kept(const std::string& election) const;
   [[nodiscard]] std::string channel(std::string_view election) const;
+  // Whose lock would be free to our looks, since they go over the session that holds it.
+  [[nodiscard]] std::string own_life() const {
+    return std::to_string(is_adopted_ ? home_.life() : 0);
+  }
   [[nodiscard]] Instant now() const noexcept { return clock().now(); }
 
   const std::shared_ptr<net::AsioLoop> loop_;

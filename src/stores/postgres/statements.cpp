@@ -209,8 +209,8 @@ select pg_notify($5, $4 || ' ' || term || ' ' || name), case when $6 then set_co
 
 const std::string_view look = R"sql(
 select e.name, e.format,
-  case when e.state = 'held' and e.kind = 'advisory' and not pg_is_in_recovery() and pg_try_advisory_xact_lock_shared(e.life)
-    then 'ended' else e.state end,
+  case when e.state = 'held' and e.kind = 'advisory' and e.life <> $2::bigint and not pg_is_in_recovery()
+    then case when pg_try_advisory_xact_lock_shared(e.life) then 'ended' else e.state end else e.state end,
   e.leader, e.metadata, e.term, e.attempt, e.stamp + coalesce(s.stamp, 0), e.lease, s.renewed,
   e.granted, e.kind, e.life, e.ended, (extract(epoch from clock_timestamp()) * 1000000)::bigint
 from {election} e left join {session} s on s.life = e.life where e.name = any($1::text[])

@@ -67,8 +67,9 @@ extern const std::string_view renew;
 // this session. A row if it was held.
 extern const std::string_view resign;
 
-// $1 names. For each that there is: name, format, state, leader, metadata, term, attempt, stamp,
-// lease, renewed, granted, kind, life, ended, the server's clock.
+// $1 names, $2 the life whose lock is of this session, or 0. For each that there is: name, format,
+// state, leader, metadata, term, attempt, stamp, lease, renewed, granted, kind, life, ended, the
+// server's clock.
 extern const std::string_view look;
 
 extern const std::string_view end;     // $1 name, $2 channel; a row if there was one to end
