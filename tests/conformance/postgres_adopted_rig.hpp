@@ -28,13 +28,13 @@ class AdoptedFixture : public PostgresFixture {
       : PostgresFixture(mode, strict, shared_postgres(), std::chrono::seconds{1}) {}
 
   std::shared_ptr<Store> make_store(Duration lease) override {
-    return make_postgres_store(adopting(connection_to(server().url()), lease));
+    return connected(make_postgres_store(adopting(connection_to(server().url()), lease)));
   }
   [[nodiscard]] PostgresOptions adopting(std::shared_ptr<PGconn> connection, Duration lease) const {
     PostgresOptions adopting = options(lease);
     adopting.url = {};
     adopting.connection = std::move(connection);
-    adopting.request_timeout = lease / 4;
+    adopting.request_timeout = lease / 3;
     return adopting;
   }
   [[nodiscard]] bool has(Ability ability) const override {

@@ -116,7 +116,7 @@ class Process {
 TEST(PostgresCrowd, AThousandByLocksOnFourConnectionsAreTakenOver) {
   constexpr std::size_t count = 1000;
   const PostgresServer server;
-  const Place place{server, PostgresMode::advisory, 3s};
+  const Place place{server, PostgresMode::advisory, 8s};
   Process first(place, "first", elections(count));
   ASSERT_TRUE(first.until_all_lead());
   EXPECT_LE(first.connections(), 4U);
@@ -138,7 +138,7 @@ TEST(PostgresCrowd, AThousandByLocksOnFourConnectionsAreTakenOver) {
 TEST(PostgresCrowd, TenThousandByTheClockOnTwoConnectionsAreKept) {
   constexpr std::size_t count = 10'000;
   const PostgresServer server;
-  Process process({server, PostgresMode::lease, 5s}, "process", elections(count));
+  Process process({server, PostgresMode::lease, 8s}, "process", elections(count));
   ASSERT_TRUE(process.until_all_lead());
   EXPECT_LE(process.connections(), 2U);
   ASSERT_TRUE(process.until_all_renewed(3));

@@ -17,21 +17,7 @@ class PatientFixture : public PostgresFixture {
   std::shared_ptr<Store> make_store(Duration lease) override {
     PostgresOptions patient = options(lease);
     patient.request_timeout = lease / 3;
-    const auto store = make_postgres_store(std::move(patient));
-    while (!is_connected(*store)) {
-    }
-    return store;
-  }
-
- private:
-  static bool is_connected(Store& store) {
-    std::promise<bool> answered;
-    store.executor().post([&] {
-      store.inspect("none", [&](const InspectAnswer& answer) {
-        answered.set_value(std::holds_alternative<Inspection>(answer));
-      });
-    });
-    return answered.get_future().get();
+    return connected(make_postgres_store(std::move(patient)));
   }
 };
 

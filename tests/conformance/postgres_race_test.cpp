@@ -65,7 +65,11 @@ class Witness {
 class Contender {
  public:
   Contender(const servers::PostgresServer& server, Kind kind, int number, Witness& witness)
-      : server_(server), kind_(kind), number_(number), witness_(witness), random_(number) {}
+      : server_(server),
+        kind_(kind),
+        number_(number),
+        witness_(witness),
+        random_(static_cast<std::minstd_rand::result_type>(number)) {}
   ~Contender() { die(); }
   Contender(const Contender&) = delete;
   Contender& operator=(const Contender&) = delete;

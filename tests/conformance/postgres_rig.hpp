@@ -51,7 +51,25 @@ class PostgresFixture : public RealTimeFixture {
 
   [[nodiscard]] servers::PostgresServer& server() const noexcept { return server_; }
 
+ protected:
+  // The first call would take long on a busy machine, until the connection is there.
+  static std::shared_ptr<Store> connected(std::shared_ptr<Store> store) {
+    while (!has_answered(*store)) {
+    }
+    return store;
+  }
+
  private:
+  static bool has_answered(Store& store) {
+    std::promise<bool> answered;
+    store.executor().post([&] {
+      store.end("none", [&](const Answer& answer) {
+        answered.set_value(!std::holds_alternative<Unknown>(answer));
+      });
+    });
+    return answered.get_future().get();
+  }
+
   // The tables stay: to make them takes long on a busy machine.
   void forget_elections() const {
     if (server_.value("select to_regclass('conclave_server') is null") == "t") return;
