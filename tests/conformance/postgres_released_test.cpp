@@ -8,15 +8,15 @@ using servers::PostgresServer;
 
 class PostgresReleased : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { server_ = std::make_unique<PostgresServer>(); }
-  static void TearDownTestSuite() { server_.reset(); }
+  static void SetUpTestSuite() { shared = std::make_unique<PostgresServer>(); }
+  static void TearDownTestSuite() { shared.reset(); }
 
   void SetUp() override {
     server().exec("drop table if exists conclave_election, conclave_session, conclave_server");
     server().exec(sql(postgres::create_tables));
     client_.exec("select pg_advisory_lock(5)");  // bob's life
   }
-  static PostgresServer& server() { return *server_; }
+  static PostgresServer& server() { return *shared; }
 
   // Bob takes it the short way.
   servers::PostgresRows take(const std::string& election, std::int64_t floor = 0) {
@@ -42,7 +42,7 @@ class PostgresReleased : public ::testing::Test {
   }
 
  private:
-  static inline std::unique_ptr<PostgresServer> server_;
+  static inline std::unique_ptr<PostgresServer> shared;
   servers::PostgresClient client_ = server().client();
 };
 

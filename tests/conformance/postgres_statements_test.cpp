@@ -12,14 +12,14 @@ using servers::PostgresServer;
 
 class PostgresStatements : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { server_ = std::make_unique<PostgresServer>(); }
-  static void TearDownTestSuite() { server_.reset(); }
+  static void SetUpTestSuite() { shared = std::make_unique<PostgresServer>(); }
+  static void TearDownTestSuite() { shared.reset(); }
 
   void SetUp() override {
     server().exec("drop table if exists conclave_election, conclave_session, conclave_server");
     server().exec(sql(postgres::create_tables));
   }
-  static PostgresServer& server() { return *server_; }
+  static PostgresServer& server() { return *shared; }
 
   // Of a lease that is over by the server's clock; whoever bids knows what that should say.
   static void let_expire() {
@@ -31,7 +31,7 @@ class PostgresStatements : public ::testing::Test {
   }
 
  private:
-  static inline std::unique_ptr<PostgresServer> server_;
+  static inline std::unique_ptr<PostgresServer> shared;
 };
 
 class OfKind : public PostgresStatements, public ::testing::WithParamInterface<Kind> {
