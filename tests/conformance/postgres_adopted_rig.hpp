@@ -23,9 +23,7 @@ inline std::string ask(PGconn* connection, const char* sql) {
 
 class AdoptedFixture : public PostgresFixture {
  public:
-  // Long enough for a busy machine: there is no other connection to turn to.
-  explicit AdoptedFixture(PostgresMode mode, bool strict = false)
-      : PostgresFixture(mode, strict, shared_postgres(), std::chrono::seconds{1}) {}
+  using PostgresFixture::PostgresFixture;
 
   std::shared_ptr<Store> make_store(Duration lease) override {
     return connected(make_postgres_store(adopting(connection_to(server().url()), lease)));
@@ -34,7 +32,6 @@ class AdoptedFixture : public PostgresFixture {
     PostgresOptions adopting = options(lease);
     adopting.url = {};
     adopting.connection = std::move(connection);
-    adopting.request_timeout = lease / 3;
     return adopting;
   }
   [[nodiscard]] bool has(Ability ability) const override {

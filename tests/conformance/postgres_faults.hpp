@@ -17,6 +17,9 @@ class OwnPostgresFixture : private OwnPostgres, public PostgresFixture {
   // Long enough for a restart of the server while its leader goes on.
   explicit OwnPostgresFixture(PostgresMode mode, bool strict = false)
       : PostgresFixture(mode, strict, own, std::chrono::seconds{2}) {}
+
+ private:
+  [[nodiscard]] Duration patience(Duration) const override { return {}; }
 };
 
 template <typename Fixture>

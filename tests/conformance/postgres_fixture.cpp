@@ -5,30 +5,14 @@
 namespace conclave::conformance {
 namespace {
 
-using namespace std::chrono_literals;
-
-// What is asked only once has to be answered, also where the processors are busy: it is given more
-// time, and a connection before.
-class PatientFixture : public PostgresFixture {
- public:
-  explicit PatientFixture(PostgresMode mode, bool strict = false)
-      : PostgresFixture(mode, strict, shared_postgres(), 1s) {}
-
-  std::shared_ptr<Store> make_store(Duration lease) override {
-    PostgresOptions patient = options(lease);
-    patient.request_timeout = lease / 3;
-    return connected(make_postgres_store(std::move(patient)));
-  }
-};
-
 std::unique_ptr<StoreFixture> make_advisory() {
-  return std::make_unique<PatientFixture>(PostgresMode::advisory);
+  return std::make_unique<PostgresFixture>(PostgresMode::advisory);
 }
 std::unique_ptr<StoreFixture> make_lease() {
-  return std::make_unique<PatientFixture>(PostgresMode::lease);
+  return std::make_unique<PostgresFixture>(PostgresMode::lease);
 }
 std::unique_ptr<StoreFixture> make_strict() {
-  return std::make_unique<PatientFixture>(PostgresMode::advisory, true);
+  return std::make_unique<PostgresFixture>(PostgresMode::advisory, true);
 }
 
 CONCLAVE_CONFORMANCE(postgres_advisory, make_advisory);

@@ -15,7 +15,7 @@ struct OwnServer {
 };
 class LocksFixture : private OwnServer, public PostgresFixture {
  public:
-  LocksFixture() : PostgresFixture(PostgresMode::advisory, false, own, 1s, false) {}
+  LocksFixture() : PostgresFixture(PostgresMode::advisory, false, own, usual_lease, false) {}
 };
 std::unique_ptr<StoreFixture> make_rig() { return std::make_unique<LocksFixture>(); }
 

@@ -11,6 +11,9 @@ class StormFixture : private OwnPostgres, public PostgresFixture {
  public:
   explicit StormFixture(PostgresMode mode, bool strict = false, bool tables = true)
       : PostgresFixture(mode, strict, own, 600ms, tables) {}
+
+ private:
+  [[nodiscard]] Duration patience(Duration) const override { return {}; }
 };
 
 std::unique_ptr<StoreFixture> make_locks() {
