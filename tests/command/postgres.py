@@ -19,8 +19,8 @@ from runs import children_of, stat_of
 
 PROGRAMS = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name),
                default=pathlib.Path(os.path.dirname(shutil.which("postgres") or "")))
-SETTINGS = ("listen_addresses=", "fsync=off", "full_page_writes=off", "shared_buffers=4MB", "max_connections=100",
-            "dynamic_shared_memory_type=mmap", "autovacuum=off", "jit=off")
+SMALL = ("shared_buffers=4MB", "dynamic_shared_memory_type=mmap", "autovacuum=off", "jit=off")
+QUICK = ("fsync=off", "full_page_writes=off")  # doctor warns of it
 
 
 def unprivileged(*line):
@@ -42,7 +42,8 @@ def account():
 
 
 class Server:
-    def __init__(self):
+    def __init__(self, settings=QUICK, access=""):
+        """`access` comes before the lines of pg_hba.conf that let everybody in."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conclave-postgres-"))
         if os.geteuid() == 0:
             shutil.chown(self.folder, account())
@@ -50,7 +51,10 @@ class Server:
         subprocess.run(unprivileged(PROGRAMS / "initdb", "--no-sync", "--auth=trust", "--username=conclave",
                                     "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "--pgdata", data),
                        check=True, stdout=subprocess.DEVNULL, cwd="/")
-        settings = [word for each in (*SETTINGS, f"unix_socket_directories={self.folder}") for word in ("-c", each)]
+        rules = data / "pg_hba.conf"
+        rules.write_text(access + rules.read_text())
+        where = ("listen_addresses=", f"unix_socket_directories={self.folder}")
+        settings = [word for each in (*where, *SMALL, *settings) for word in ("-c", each)]
         with open(self.folder / "log", "wb") as log:
             self.process = subprocess.Popen(unprivileged(PROGRAMS / "postgres", "-D", data, *settings),
                                             stdout=log, stderr=log, cwd="/")
@@ -66,11 +70,16 @@ class Server:
             return False
         return len(lines) >= 8 and lines[7].startswith("ready")
 
+    def psql(self, text, database="postgres", user="conclave"):
+        line = ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
+                "--host", str(self.folder), "--username", user, "--dbname", database]
+        return subprocess.run(line, input=text, capture_output=True, text=True, cwd="/", timeout=HANG)
+
     def sql(self, text, database="postgres"):
         """The one value, or nothing."""
-        line = ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
-                "--host", str(self.folder), "--username=conclave", "--dbname", database]
-        return subprocess.run(line, input=text, check=True, capture_output=True, text=True, cwd="/").stdout.strip()
+        done = self.psql(text, database)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
 
     def new_database(self):
         name = f"test{next(self.numbers)}"

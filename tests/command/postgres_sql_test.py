@@ -1,34 +1,17 @@
 #!/usr/bin/env python3
 """The command on a real PostgreSQL server: the tables for administrators, what doctor says, and bad input."""
 
-import glob
 import json
-import os
-import pathlib
-import pwd
 import re
-import shutil
 import signal
-import subprocess
-import tempfile
 import unittest
 import urllib.parse
 
-from driver import HANG, Case, binary, eventually
+from driver import Case, binary
+from postgres import Server
 
 Case.command = binary()
 SECRET = "geheim"
-PROGRAMS = os.path.dirname(os.path.realpath(shutil.which(
-    "postgres", path=os.pathsep.join([os.environ["PATH"], *sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]))))
-
-
-def unprivileged(*arguments):
-    """PostgreSQL does not run as root. It dies with this process."""
-    words = ["setpriv", "--pdeathsig=KILL"]
-    if os.geteuid() == 0:
-        account = pwd.getpwnam("postgres")
-        words += [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
-    return [*words, "--", *map(str, arguments)]
 
 
 class WithServer(Case):
@@ -36,35 +19,19 @@ class WithServer(Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="conclave-postgres-"))
-        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        if os.geteuid() == 0:
-            shutil.chown(cls.place, "postgres", "postgres")
-        data = cls.place / "data"
-        subprocess.run(unprivileged(f"{PROGRAMS}/initdb", "--no-sync", "--auth=trust", "--username=admin", "-D", data),
-                       check=True, stdout=subprocess.DEVNULL, timeout=HANG, cwd=cls.place)
-        (data / "pg_hba.conf").write_text("local all sealed scram-sha-256\nlocal all all trust\n")
-        server = subprocess.Popen(
-            unprivileged(f"{PROGRAMS}/postgres", "-D", data, "-c", "listen_addresses=", "-c",
-                         f"unix_socket_directories={cls.place}"), stderr=subprocess.DEVNULL, cwd=cls.place)
-        cls.addClassCleanup(server.wait)
-        cls.addClassCleanup(server.send_signal, signal.SIGINT)
-        eventually(lambda: subprocess.run([f"{PROGRAMS}/pg_isready", "-q", "-h", cls.place]).returncode == 0,
-                   "PostgreSQL")
+        cls.server = Server(settings=(), access="local all sealed scram-sha-256\n")
+        cls.addClassCleanup(cls.server.close)
 
     def setUp(self):
         super().setUp()
-        self.database = self.id().rpartition(".")[2]
-        self.psql(f"create database {self.database}", database="postgres")
+        self.database = self.server.new_database()
 
-    def psql(self, text, database=None, user="admin", code=0):
-        done = subprocess.run([f"{PROGRAMS}/psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", self.place, "-U", user,
-                               "-d", database or self.database], input=text, capture_output=True, text=True, timeout=HANG)
+    def psql(self, text, user="conclave", code=0):
+        done = self.server.psql(text, self.database, user)
         self.assertEqual(done.returncode, code, done.stderr)
-        return done.stdout
 
-    def url(self, user="admin", **options):
-        words = urllib.parse.urlencode({"host": self.place, "user": user, **options}, quote_via=urllib.parse.quote)
+    def url(self, user="conclave", **options):
+        words = urllib.parse.urlencode({"host": self.server.folder, "user": user, **options}, quote_via=urllib.parse.quote)
         return f"postgres:///{self.database}?{words}"
 
     def role(self, name, attributes=""):

@@ -142,6 +142,21 @@ TEST(PostgresSession, GivesUpAConnectionWithoutAnswers) {
   EXPECT_EQ(rig.value("SELECT 3"), "3");
 }
 
+TEST(PostgresSession, DoesNotBlameAConnectionForTheTimeInTheQueue) {
+  const PostgresServer server;
+  SessionRig rig(options_for(server.url()));
+  ASSERT_EQ(rig.prepare(), std::nullopt);
+  const int pid = rig.pid();
+  auto slow = rig.send({"SELECT pg_sleep(0.9)", {}, long_time});
+  auto queued = rig.send({"SELECT pg_sleep(0.3)", {}, 1s});
+  auto last = rig.send({"SELECT 3", {}, long_time});
+  EXPECT_TRUE(SessionRig::answer_of(std::move(slow)));
+  EXPECT_FALSE(SessionRig::answer_of(std::move(queued))) << "its patience counts from the queue";
+  EXPECT_TRUE(SessionRig::answer_of(std::move(last)));
+  EXPECT_EQ(rig.pid(), pid);
+  EXPECT_EQ(rig.notes(), (Strings{"answer", "error", "answer"}));
+}
+
 TEST(PostgresSession, KeepsAConnectionForItsTolerance) {
   PostgresServer server;
   SessionRig rig(options_for(server.url()), long_time);

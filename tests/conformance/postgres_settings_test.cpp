@@ -152,6 +152,8 @@ TEST(PostgresSettings, WhatIsRefusedIsASentenceWithTheFix) {
   expect_within(refusal("postgres://h/d?lease=1ms"), "lease");
   expect_within(refusal("postgres://h/d?request_timeout=2s"), "request_timeout: it is longer");
   expect_within(refusal("postgres://h/d?schema=" + std::string(64, 'x')), "schema: ");
+  expect_within(refusal("postgres://h/d?schema=a%0Adrop"),
+                "schema: its name contains a control character");
   expect_within(refusal("postgres://h/d?slmode=require"), "the option slmode is not known");
   expect_within(refusal("postgres://h/d?mode=lease&mode=lease"), "mode is given twice");
   expect_within(refusal("postgres://h/d?sslmode"), "sslmode has no value");

@@ -25,14 +25,32 @@ std::string_view word_in(const Rows& rows, std::size_t row, std::size_t column) 
   return text != nullptr ? std::string_view(*text) : std::string_view{};
 }
 
-ServerTime server_time(std::int64_t number) { return ServerTime{from_micros(number)}; }
+// What is more is nonsense, and sums and multiples of it would not fit into a Duration: the year
+// 2223, and more than any lease.
+constexpr std::int64_t latest_micros = 8'000'000'000'000'000;
+constexpr std::int64_t longest_micros = 10'000'000'000'000;
+
+std::optional<Duration> micros_up_to(std::int64_t most, const Rows& rows, std::size_t row,
+                                     std::size_t column) {
+  const auto number = rows.number(row, column);
+  if (!number || *number < 0 || *number > most) return std::nullopt;
+  return from_micros(*number);
+}
+
+std::optional<Duration> lease_in(const Rows& rows, std::size_t row, std::size_t column) {
+  return micros_up_to(longest_micros, rows, row, column);
+}
+
+std::optional<Duration> time_in(const Rows& rows, std::size_t row, std::size_t column) {
+  return micros_up_to(latest_micros, rows, row, column);
+}
 
 std::optional<Record> record_in(const Rows& rows, std::size_t row, const Columns& at) {
   const auto term = rows.number(row, at.term);
   const auto attempt = parse_attempt(word_in(rows, row, at.attempt));
   const auto stamp = rows.number(row, at.stamp);
-  const auto lease = rows.number(row, at.lease);
-  const auto now = rows.number(row, at.now);
+  const auto lease = lease_in(rows, row, at.lease);
+  const auto now = time_in(rows, row, at.now);
   if (!term || !attempt || !stamp || !lease || !now) return std::nullopt;
   Record record;
   record.leader = word_in(rows, row, at.leader);
@@ -40,11 +58,11 @@ std::optional<Record> record_in(const Rows& rows, std::size_t row, const Columns
   record.term = {static_cast<std::uint64_t>(*term)};
   record.attempt = *attempt;
   record.stamp = static_cast<std::uint64_t>(*stamp);
-  record.lease = from_micros(*lease);
-  record.server_time = server_time(*now);
-  if (const auto renewed = rows.number(row, at.renewed)) record.renewed = server_time(*renewed);
-  if (const auto granted = rows.number(row, at.granted)) {
-    record.granted = WallTime{std::chrono::microseconds{*granted}};
+  record.lease = *lease;
+  record.server_time = ServerTime{*now};
+  if (const auto renewed = time_in(rows, row, at.renewed)) record.renewed = ServerTime{*renewed};
+  if (const auto granted = time_in(rows, row, at.granted)) {
+    record.granted = WallTime{std::chrono::floor<WallTime::duration>(*granted)};
   }
   return record;
 }
@@ -96,15 +114,15 @@ std::optional<Granted> granted_in(const Delivered& answer, std::size_t row) {
   if (word_in(rows, row, 1) != "granted") return std::nullopt;
   const auto term = rows.number(row, 2);
   const auto vacancy = parse_vacancy(word_in(rows, row, 3));
-  const auto lease = rows.number(row, 4);
-  const auto previous = rows.number(row, 5);
-  if (!term || !vacancy || !lease || !previous) return std::nullopt;
+  const auto lease = lease_in(rows, row, 4);
+  const auto previous = lease_in(rows, row, 5);
+  if (!term || *term <= 0 || !vacancy || !lease || !previous) return std::nullopt;
   Granted granted;
   granted.term = {static_cast<std::uint64_t>(*term)};
   granted.since = answer.sent;
-  granted.lease = from_micros(*lease);
+  granted.lease = *lease;
   granted.vacancy = *vacancy;
-  granted.previous_lease = from_micros(*previous);
+  granted.previous_lease = *previous;
   return granted;
 }
 
@@ -118,7 +136,8 @@ std::optional<Held> held_in(const Rows& rows, std::size_t row, Duration lease) {
   held.look_again_in = lease;
   if (record->renewed) {
     const Duration left = *record->renewed + record->lease - *record->server_time;
-    held.look_again_in = std::max(left, Duration::zero());
+    // More than a lease is left where the server's clock was set back.
+    held.look_again_in = std::clamp(left, Duration::zero(), record->lease);
   }
   held.record = std::move(record);
   return held;

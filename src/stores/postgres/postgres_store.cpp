@@ -211,21 +211,31 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
   const Duration age = home_.age_at(now());
   if (auto granted = granted_in(answer, row)) {
     granted->server_age = age;
+    pauses_.erase(bid.election);
     led_[bid.election] = bid.attempt;
     return *granted;
   }
   auto held = held_in(answer.rows, row, settings_->lease);
   if (!held) return Unknown{nonsense(home_.where())};
   held->server_age = age;
+  if (!held->record) held->look_again_in = pause_before(bid.election, held->look_again_in);
   // Nobody waits for the holder's lock: a bid finds out whether it is free.
   if (is_adopted_ && traits_.judge == LeaseJudge::session) {
     held->look_again_in = std::min(held->look_again_in, settings_->lease / 4);
   }
   if (held->record) {
+    pauses_.erase(bid.election);
     ears_.is_held_by(bid.election, life_in(answer.rows, row, 16, 15), held->record->term);
     watch_lives();
   }
   return *held;
+}
+
+// A row is in somebody's hands for a moment, or for as long as the leader's fence is open.
+Duration PostgresStore::pause_before(const std::string& election, Duration first) {
+  Duration& pause = pauses_[election];
+  pause = std::max(first, std::min(2 * pause, settings_->lease / 32));
+  return pause;
 }
 
 // ---------------------------------------------------------------- administer

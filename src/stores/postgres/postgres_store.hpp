@@ -53,6 +53,7 @@ class PostgresStore final : public Store {
   void bid_together(std::vector<Standing> some, bool is_released);
   void tell(const std::vector<Standing>& some, const Result<Delivered>& answer);
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
+  [[nodiscard]] Duration pause_before(const std::string& election, Duration first);
 
   // ---- renew
   void renew_again(const RenewingPtr& renewing);
@@ -109,7 +110,8 @@ class PostgresStore final : public Store {
   std::map<std::string, Attempt> led_;  // granted here, and not lost or resigned since
   Ears ears_;
   std::deque<Standing> bids_;
-  std::string released_;  // the last election of which that was told
+  std::map<std::string, Duration> pauses_;  // before the next bid for a row that is in use
+  std::string released_;                    // the last election of which that was told
   bool bid_planned_ = false;
   bool bidding_ = false;
   std::set<std::string> to_hear_;  // to be listened to, or not any more

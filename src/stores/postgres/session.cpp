@@ -72,7 +72,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
       // Whoever was told before may have closed it.
       each(line.is_ready() ? std::nullopt : std::optional(why_not()));
     }
-    if (!destroyed) send_next();
+    if (!destroyed) send_next(loop.clock().now());
   }
 
   void prepare(Ready ready) {
@@ -95,6 +95,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
     const auto number = ++last_number;
     if (statement.patience == Duration::zero()) statement.patience = settings->request_timeout;
     const Duration patience = statement.patience;
+    const Instant now = loop.clock().now();
     queue.push_back({number, std::move(statement), std::move(done), {}});
     if (line.is_closed()) {
       return loop.post([self = weak_from_this()] {
@@ -102,14 +103,14 @@ struct Session::Core : std::enable_shared_from_this<Core> {
         if (core != nullptr) core->tell_all(std::exchange(core->queue, {}), core->why_not());
       });
     }
-    if (patience != Duration::max()) look_at(number, loop.clock().now() + patience);
+    if (patience != Duration::max()) look_at(number, now + patience);
     line.open();
-    send_next();
+    send_next(now);
   }
 
-  void send_next() {
+  void send_next(Instant now) {
     if (!line.is_ready() || queue.empty() || queue.front().sent) return;
-    queue.front().sent = loop.clock().now();
+    queue.front().sent = now;
     line.send(queue.front().statement);
   }
 
@@ -131,7 +132,8 @@ struct Session::Core : std::enable_shared_from_this<Core> {
       queue.erase(found);
       return done(why);
     }
-    const Instant end = *found->sent + tolerance;
+    // Counted from when it was sent: that it stood in the queue says nothing about the connection.
+    const Instant end = *found->sent + std::max(tolerance, found->statement.patience);
     if (loop.clock().now() >= end) return line.fail(why);
     look_at(number, end);
     if (const Done done = std::exchange(found->done, {})) done(why);
@@ -142,7 +144,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
     const Pending pending = std::move(queue.front());
     queue.pop_front();
     confirmed = pending.sent;
-    send_next();  // before whoever is told takes its time
+    send_next(loop.clock().now());  // before whoever is told takes its time
     if (!pending.done) return;
     if (answer.error) return pending.done(*std::move(answer.error));
     pending.done(Delivered{std::move(answer.rows), *pending.sent, loop.clock().now(),

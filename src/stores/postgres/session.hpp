@@ -56,8 +56,8 @@ class Session {
   };
 
   // Connects with the first prepare() or open(). A statement without an answer keeps its connection
-  // for as long as its own patience and `tolerance` last; then it is given up as broken. Zero: only
-  // for its patience. With more, its late answer lets the queue go on.
+  // for as long as its own patience or `tolerance` lasts, whichever is longer, from when it was
+  // sent; then it is given up as broken. Until then its late answer lets the queue go on.
   // On `adopted`, a connection of the application, where there is one: it is not replaced when it
   // breaks.
   Session(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Handlers handlers,

@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <cctype>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -90,8 +91,10 @@ std::optional<Error> check_rest(const PostgresOptions& options) {
   if (options.schema.size() > longest_schema) {
     return invalid_argument("schema: its name is longer than 63 bytes: shorten it");
   }
-  if (options.schema.find('\0') != std::string::npos) {
-    return invalid_argument("schema: its name contains a NUL byte: leave it out");
+  // Also for those who read what `conclave sql` prints, where it stands in comments.
+  if (std::any_of(options.schema.begin(), options.schema.end(),
+                  [](unsigned char each) { return std::iscntrl(each) != 0; })) {
+    return invalid_argument("schema: its name contains a control character: leave it out");
   }
   if (options.strict && options.mode == PostgresMode::lease) {
     return invalid_argument("strict: mode=lease is as strict as it gets: leave one of the two out");

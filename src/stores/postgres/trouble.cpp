@@ -92,7 +92,8 @@ constexpr std::array rights{
     Right{"table ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
     Right{"relation ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
     Right{"sequence ", "GRANT USAGE, SELECT ON SEQUENCE "},
-    Right{"schema ", "GRANT USAGE ON SCHEMA ", ", and CREATE, unless create=false"},
+    Right{"schema ", "GRANT USAGE ON SCHEMA ",
+          ", and CREATE or the tables that conclave sql prints, or do without by tables=false"},
     Right{"database ", "GRANT CONNECT ON DATABASE "},
     Right{"function ", "GRANT EXECUTE ON FUNCTION "},
 };
@@ -209,8 +210,8 @@ Error trouble_of(std::string_view sqlstate, std::string_view message, const std:
   const std::string told = " (" + one_line(message) + ")";
   if (found == known.end()) {
     return {ErrorCode::unsupported,
-            where + " refused the request (" + std::string(sqlstate) + "): " + one_line(message),
-            true, false};
+            where + " refused the request (" + one_line(sqlstate) + "): " + one_line(message), true,
+            false};
   }
   Error error{found->code, where + " " + std::string(found->sentence), found->retryable,
               found->in_doubt};
