@@ -150,8 +150,8 @@ TEST_P(PostgresOnAdopted, IsClosedWithAStoreThatNeverUsedIt) {
 TEST_P(PostgresOnAdopted, CopesWithWhatTheApplicationHasSetThere) {
   auto connection = new_connection();
   for (const char* const sql :
-       {"create temporary table mine (number int)", "set statement_timeout = 1",
-        "set lock_timeout = 1", "set idle_session_timeout = 100",
+       {"create temporary table mine (number int)", "set statement_timeout = '5s'",
+        "set lock_timeout = '5s'", "set idle_session_timeout = '5s'",
         "set default_transaction_read_only = on", "set standard_conforming_strings = off",
         "set default_transaction_isolation = 'serializable'", "listen noise",
         "prepare conclave_1 as select 1"}) {
@@ -159,8 +159,12 @@ TEST_P(PostgresOnAdopted, CopesWithWhatTheApplicationHasSetThere) {
   }
   std::atomic<bool> is_asked{false};
   std::string channels;
+  std::string timeouts;
   std::shared_ptr<PGconn> given(connection.get(), [&, connection](PGconn* it) {
     channels = ask(it, "select count(*) from pg_listening_channels()");
+    timeouts = ask(it,
+                   "select string_agg(setting, ' ') from pg_settings where setting = '5000' and "
+                   "name in ('statement_timeout', 'lock_timeout', 'idle_session_timeout')");
     is_asked = true;
   });
   connection.reset();
@@ -175,6 +179,7 @@ TEST_P(PostgresOnAdopted, CopesWithWhatTheApplicationHasSetThere) {
   }
   ASSERT_TRUE(run_until([&] { return is_asked.load(); }));
   EXPECT_EQ(channels, "0");
+  EXPECT_EQ(timeouts, "") << "one of them could end what an election needs";
 }
 
 TEST_P(PostgresOnAdopted, WhatCannotBeUsedIsRefusedAndStaysTheApplications) {
