@@ -48,8 +48,8 @@ enum class PostgresMode { advisory, lease };
 
 struct PostgresOptions {
   // "postgres://user@host:port/database?sslmode=verify-full", or "host=... dbname=...". In a URL
-  // also mode, strict, create, schema, lease, request_timeout and password_file; they win over what
-  // is said below. Empty: libpq's defaults and its environment.
+  // also mode, strict, create, tables, schema, lease, request_timeout and password_file; they win
+  // over what is said below. Empty: libpq's defaults and its environment.
   std::string url{};
   std::string password{};       // any signs, without escapes; instead of one in the URL
   std::string password_file{};  // read for every connection; a line end at its end does not count

@@ -1,18 +1,15 @@
 #!/usr/bin/env python3
 """conclave bench: what it measures has the promised shape, and nothing is left behind."""
 
-import glob
 import json
 import os
-import pwd
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import unittest
 
 from driver import Case, Process, binary, clean_environment
+from postgres import Server
 
 Case.command = binary()
 
@@ -188,35 +185,15 @@ class BenchPostgres(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.place = tempfile.mkdtemp(prefix="conclave-pg-")
-        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        cls.unprivileged = []
-        if os.geteuid() == 0:  # which it refuses to be run by
-            user = pwd.getpwnam("postgres")
-            os.chown(cls.place, user.pw_uid, user.pw_gid)
-            cls.unprivileged = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups",
-                                "--pdeathsig=QUIT", "--"]
-        found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
-        programs = os.path.dirname(shutil.which("postgres") or found[-1])
-        subprocess.run([*cls.unprivileged, f"{programs}/initdb", "-D", f"{cls.place}/data", "-U", "conclave", "-N",
-                        "--auth=trust", "--encoding=UTF8", "--locale=C"], check=True, stdout=subprocess.DEVNULL,
-                       cwd=cls.place, env=clean_environment(), timeout=100)
-        server = Process([*cls.unprivileged, f"{programs}/postgres", "-D", f"{cls.place}/data", "-k", cls.place,
-                          "-c", "listen_addresses=", "-c", "dynamic_shared_memory_type=mmap"], clean_environment(),
-                         cwd=cls.place)
-        cls.addClassCleanup(server.close)
-        cls.addClassCleanup(server.wait)
-        cls.addClassCleanup(server.send, signal.SIGQUIT)  # so that it takes its memory along
-        server.err.until("ready to accept connections")
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.close)
 
     def url(self, user="conclave", more=""):
-        return f"postgres://{user}:secret@{self.place.replace('/', '%2F')}/postgres{more}"
+        folder = str(self.server.folder).replace("/", "%2F")
+        return f"postgres://{user}:secret@{folder}/postgres{more}"
 
     def sql(self, statement):
-        psql = ["psql", "-X", "-At", "-h", self.place, "-U", "conclave", "-d", "postgres", "-c", statement]
-        done = subprocess.run(psql, text=True, capture_output=True, env=clean_environment(), timeout=100)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout.split()
+        return self.server.sql(statement).split()
 
     def assert_nothing_is_left(self):
         self.assertEqual(self.sql("select name from conclave_election"), [])

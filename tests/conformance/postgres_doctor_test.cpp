@@ -122,7 +122,8 @@ TEST(PostgresDoctor, KnowsAStandbyAndWhoWaitsForIt) {
   make_tables(server);
   const auto standby = server.standby();
   expect_finding(findings(standby->url()), "recovery", Severity::danger, "primary");
-  EXPECT_EQ(findings(server.url()).size(), 1U) << "it is waited for";
+  EXPECT_EQ(findings(server.url()).size(), 2U) << "it is waited for";
+  expect_finding(findings(server.url()), "mode=advisory", Severity::warning, "strict=true");
   server.exec("alter system set synchronous_standby_names = ''");
   server.exec("select pg_reload_conf()");
   while (!server.value("show synchronous_standby_names").empty()) continue;  // it reads that soon

@@ -1,4 +1,7 @@
 // Behind a real PgBouncer: what is refused, and what works all the same.
+#include <atomic>
+#include <thread>
+
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_rig.hpp"
 #include "servers/pgbouncer_server.hpp"
@@ -59,6 +62,37 @@ TEST_P(PostgresPooler, ALockIsRefusedInTransactionModeWithTheFix) {
   EXPECT_NE(unknown->error.message.find("mode=lease"), std::string::npos);
   // What others use through the same pooler was left alone.
   EXPECT_EQ(rig().server().value("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+}
+
+// Where many others use the pooler, the first look at it may not tell; a renewal does.
+TEST_P(PostgresPooler, ALockIsRefusedInABusyPoolToo) {
+  const PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
+  std::atomic<bool> is_over{false};
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 3; ++i) {
+    others.emplace_back([&] {
+      servers::PostgresClient client(pooler.url());
+      while (!is_over) client.exec("select 1");
+    });
+  }
+  const auto is_refused = [](const auto& answer) {
+    const auto* const unknown = std::get_if<Unknown>(&answer);
+    return unknown != nullptr && unknown->error.code == ErrorCode::unsupported;
+  };
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    const auto store = through(pooler, PostgresMode::advisory);
+    Bid mine = bid("a", round);
+    mine.election = "election " + std::to_string(round);
+    bool is_found_out = false;
+    for (int i = 0; i < 1000 && !is_found_out; ++i) {
+      const auto answer = campaign(*store, mine);
+      const auto* const granted = std::get_if<Granted>(&answer);
+      is_found_out = granted != nullptr ? is_refused(renew(*store, renewal(mine, granted->term)))
+                                        : is_refused(answer);
+    }
+    EXPECT_TRUE(is_found_out);
+  }
+  is_over = true;
 }
 
 TEST_P(PostgresPooler, ALockIsHeldInSessionMode) {

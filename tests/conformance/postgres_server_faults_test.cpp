@@ -35,22 +35,22 @@ class PostgresServerFaults : public PostgresFaults {
   }
 };
 
-TEST_P(PostgresServerFaults, R04_TerminatedSessionsAreReplaced) {
+TEST_P(PostgresServerFaults, R03_TerminatedSessionsAreReplaced) {
   expect_survived([&] { end_sessions(); });
 }
 
-TEST_P(PostgresServerFaults, R04_ARestartIsSurvived) {
+TEST_P(PostgresServerFaults, ARestartIsSurvived) {
   expect_survived([&] { server().restart(); });
 }
 
-TEST_P(PostgresServerFaults, R04_AnImmediateShutdownIsSurvived) {
+TEST_P(PostgresServerFaults, AnImmediateShutdownIsSurvived) {
   expect_survived([&] {
     server().stop_immediately();
     server().start();
   });
 }
 
-TEST_P(PostgresServerFaults, P02_AServerThatStandsStillEndsTheTermByTheOwnClock) {
+TEST_P(PostgresServerFaults, P01_AServerThatStandsStillEndsTheTermByTheOwnClock) {
   const Member leader = join("a");
   ASSERT_TRUE(until_leads(leader));
   const Term term = leader->term();
@@ -65,7 +65,7 @@ TEST_P(PostgresServerFaults, P02_AServerThatStandsStillEndsTheTermByTheOwnClock)
 }
 
 // By its lease: the server ends a session that was idle for so long.
-TEST_P(PostgresServerFaults, P03_ASilentHolderIsReplaced) {
+TEST_P(PostgresServerFaults, R01_ASilentHolderIsReplaced) {
   const Member leader = join("a");
   ASSERT_TRUE(until_leads(leader));
   const Member follower = join("b");
@@ -75,6 +75,34 @@ TEST_P(PostgresServerFaults, P03_ASilentHolderIsReplaced) {
   EXPECT_FALSE(leader->leads());
   leader.faults->heal();
   ASSERT_TRUE(until_follows(leader, "b"));
+}
+
+// A session that holds nothing may be idle for ever; one that has just got something may not.
+TEST_P(PostgresServerFaults, R01_WhatIsGrantedDuringAResignationHasALease) {
+  if (has(Ability::expires)) GTEST_SKIP() << "here the clock is the judge";
+  const auto store = connect();
+  const auto other = connect();
+  const Bid first = bid("a", 1);
+  const Term term = granted(*store, first).term;
+  Bid second = bid("a", 2);
+  second.election = "second";
+  std::promise<CampaignAnswer> answered;
+  on(*store, [&] {
+    store->campaign(second, [&](CampaignAnswer answer) { answered.set_value(std::move(answer)); });
+    // After it was sent, and before it is answered.
+    store->executor().post(
+        [&] { store->resign(resignation(first, term, true), [](const Answer&) {}); });
+  });
+  ASSERT_TRUE(std::holds_alternative<Granted>(answered.get_future().get()));
+  // Nobody renews it.
+  Bid third = bid("b", 3);
+  third.election = "second";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  bool is_granted = false;
+  while (!is_granted && std::chrono::steady_clock::now() < until) {
+    is_granted = std::holds_alternative<Granted>(campaign(*other, third));
+  }
+  EXPECT_TRUE(is_granted);
 }
 
 TEST_P(PostgresServerFaults, R02_DroppedTablesAreMadeAnew) {

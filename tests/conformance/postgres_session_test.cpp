@@ -142,6 +142,21 @@ TEST(PostgresSession, GivesUpAConnectionWithoutAnswers) {
   EXPECT_EQ(rig.value("SELECT 3"), "3");
 }
 
+// The server does not notice that nobody waits for the answer any more.
+TEST(PostgresSession, EndsWhatItHasGivenUp) {
+  const PostgresServer server;
+  auto other = server.client();
+  other.exec("SELECT pg_advisory_lock(1)");
+  SessionRig rig(options_for(server.url()));
+  ASSERT_EQ(rig.prepare(), std::nullopt);
+  const int pid = rig.pid();
+  EXPECT_FALSE(rig.ask({"SELECT pg_advisory_lock(1)", {}, 200ms}));
+  ASSERT_TRUE(rig.becomes_ready());
+  EXPECT_NE(rig.pid(), pid);
+  while (!server.backends("pid = " + std::to_string(pid)).empty()) std::this_thread::yield();
+  EXPECT_EQ(rig.value("SELECT 3"), "3");
+}
+
 TEST(PostgresSession, DoesNotBlameAConnectionForTheTimeInTheQueue) {
   const PostgresServer server;
   SessionRig rig(options_for(server.url()));

@@ -287,6 +287,71 @@ TEST_F(PostgresStatements, ATakeoverDoesNotWaitForARenewal) {
   EXPECT_EQ(bob.campaign(bid).word, "held");
 }
 
+// Two who each take what the other has left would otherwise wait for each other.
+TEST_F(PostgresStatements, WhoTakesWhatWasLeftWaitsForNobodysSession) {
+  Bidder anna(server(), Kind::lease, "anna");
+  Bidder bob(server(), Kind::lease, "bob");
+  for (const char* const mark : {"released", "abandoned"}) {
+    EXPECT_TRUE(anna.resign("election", "a1", anna.campaign("election", "a1").term, mark));
+    servers::PostgresClient third = server().client();
+    third.exec("begin");
+    third.exec(
+        "select from conclave_session where life in (select life from conclave_election) for "
+        "update");
+    bob.client().exec("set lock_timeout = '10s'");
+    EXPECT_EQ(bob.campaign("election", "b1").vacancy, mark);
+    third.exec("rollback");
+    EXPECT_TRUE(bob.resign("election", "b1", std::nullopt));
+    server().exec("delete from conclave_election");
+  }
+}
+
+TEST_F(PostgresStatements, ARecordBelowWhatWasSeenIsTakenOnlyIfItsHolderCanBeTold) {
+  Bidder anna(server(), Kind::lease, "anna");
+  Bidder bob(server(), Kind::lease, "bob");
+  const std::int64_t term = anna.campaign("election", "a1").term;
+  const Asked bid{.name = "election", .attempt = "b1", .floor = term + 1};
+  anna.client().exec("begin");
+  anna.renew("election", "a1", term);
+  EXPECT_EQ(bob.campaign(bid).word, "held");
+  anna.client().exec("commit");
+  EXPECT_EQ(bob.campaign(bid).vacancy, "absent");
+  EXPECT_EQ(anna.renew("election", "a1", term).first, "superseded");
+}
+
+TEST_F(PostgresStatements, EachElectionHasALeaseOfItsOwn) {
+  Bidder anna(server(), Kind::lease, "anna");
+  Bidder bob(server(), Kind::lease, "bob");
+  anna.campaign("long", "a1");
+  anna.campaign("short", "a1");
+  server().exec("update conclave_election set lease = 1000000000 where name = 'long'");
+  let_expire();
+  const std::int64_t expected = server_time() + 1'000'000;
+  const auto told =
+      bob.campaign(std::vector<Asked>{{.name = "long", .attempt = "b1", .expected = expected},
+                                      {.name = "short", .attempt = "b1", .expected = expected}});
+  EXPECT_EQ(told.at(0).word, "held");
+  EXPECT_EQ(told.at(1).vacancy, "expired");
+}
+
+TEST_F(PostgresStatements, SessionsThatHoldNothingAreSweptAfterAnHour) {
+  Bidder anna(server(), Kind::lease, "anna");
+  Bidder bob(server(), Kind::lease, "bob");
+  Bidder carl(server(), Kind::lease, "carl");
+  const std::int64_t term = anna.campaign("election", "a1").term;
+  const auto count = [] { return server().value("select count(*) from conclave_session"); };
+  server().exec("update conclave_session set renewed = renewed - 3500000000");
+  carl.open_anew();
+  EXPECT_EQ(count(), "3") << "an hour is not over";
+  server().exec("update conclave_session set renewed = renewed - 200000000");
+  carl.open_anew();
+  EXPECT_EQ(count(), "2") << "bob holds nothing";
+  EXPECT_EQ(anna.renew("election", "a1", term).first, "renewed");
+  EXPECT_EQ(bob.campaign("other", "b1").word, "busy") << "it has no session row";
+  bob.open_anew();
+  EXPECT_EQ(bob.campaign("other", "b1").word, "granted");
+}
+
 // A statement that was on its way when the connection broke, and is executed when there is a new
 // one.
 TEST_F(PostgresStatements, WhatWasAskedForInAnOldLifeChangesNothing) {

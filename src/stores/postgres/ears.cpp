@@ -50,13 +50,14 @@ void Ears::tell(const std::string& election, const Observation& what) {
   }
 }
 
-void Ears::is_held_by(const std::string& election, std::int64_t life, Term term) {
+bool Ears::is_held_by(const std::string& election, std::int64_t life, Term term) {
   const auto spot = spots_.find(election);
-  if (spot == spots_.end()) return;
+  if (spot == spots_.end()) return false;
   const std::int64_t before = std::exchange(spot->second.life, life);
-  spot->second.term = term;
+  const Term last = std::exchange(spot->second.term, term);
   if (before != 0 && --counts_[before] == 0) counts_.erase(before);
   if (life != 0) counts_[life] += 1;
+  return before != life || last != term;
 }
 
 std::vector<std::pair<std::string, Term>> Ears::held_by(std::int64_t life) const {

@@ -25,8 +25,8 @@ class Ears {
   // A sink may do anything meanwhile, also end the life of this.
   void tell(const std::string& election, const Observation& what);
 
-  // Whose session holds it; zero: nobody's lock.
-  void is_held_by(const std::string& election, std::int64_t life, Term term);
+  // Whose session holds it; zero: nobody's lock. Whether that is news.
+  bool is_held_by(const std::string& election, std::int64_t life, Term term);
   // The elections of a holder, each with the term that was seen.
   [[nodiscard]] std::vector<std::pair<std::string, Term>> held_by(std::int64_t life) const;
   // Of the lives that hold something here, the one with the most, besides those given.

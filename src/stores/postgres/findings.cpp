@@ -176,6 +176,12 @@ class Judge {
            "no standby is connected, and commits wait for one: nobody can be elected or stay so",
            "connect the standby, or empty synchronous_standby_names");
     }
+    if (number(standbys) > 0 && by_lock() && !settings_.strict) {
+      tell(Severity::warning, "mode=advisory",
+           "there are standbys, and a lock needs none of them: when one is promoted, a leader that "
+           "still reaches the old primary goes on beside the new one",
+           "write strict=true or mode=lease, or fence with the term");
+    }
     judge_commits(waits);
   }
 

@@ -93,6 +93,7 @@ Duration Home::age_at(Instant now) const noexcept { return age_ + (now - aged_at
 
 std::vector<Statement> Home::setup() {
   state_ = State::unsettled;
+  backend_ = 0;
   // With a lock: that of the old life is free, and what it held must not be kept by the new one.
   if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
   life_ = random_life();
@@ -195,30 +196,57 @@ void Home::probe() {
                                   "a connection without one, or choose mode lease",
                               false));
   }
-  session_.send(
-      {which_backend, {}}, while_settling([this](const Delivered& ours) {
-        other_ = std::make_unique<Session>(loop_, settings_, Session::Handlers{});
-        other_->prepare([this, ours = ours.rows.number(0, 0), round = round_,
-                         alive = std::weak_ptr(alive_)](const std::optional<Error>& failed) {
-          if (alive.expired() || round != round_ || state_ != State::settling) return;
-          if (failed) return is_settled(failed);
-          other_->send(
-              {which_backend, {}}, while_settling([this, ours](const Delivered& theirs) {
-                loop_.post([other = std::shared_ptr<Session>(std::move(other_))] {});
-                if (theirs.rows.number(0, 0) == ours) {
-                  return is_settled(
-                      refused(ErrorCode::unsupported,
-                              where() + " is behind a pooler in transaction mode, where no lock is "
-                                        "ours alone: connect directly, or write mode=lease",
-                              false));
-                }
-                session_.send(lock(std::nullopt), while_settling([this](const Delivered&) {
-                                is_locked_ = true;
-                                make_ready();
-                              }));
-              }));
-        });
-      }));
+  ask_backend(session_, [this](std::int64_t ours) {
+    other_ = std::make_unique<Session>(loop_, settings_, Session::Handlers{});
+    other_->prepare([this, ours, round = round_,
+                     alive = std::weak_ptr(alive_)](const std::optional<Error>& failed) {
+      if (alive.expired() || round != round_ || state_ != State::settling) return;
+      if (failed) return end_probe(failed);
+      ask_backend(*other_, [this, ours](std::int64_t theirs) {
+        if (theirs == ours) return end_probe(shared());
+        lock_behind_pooler(ours);
+      });
+    });
+  });
+}
+
+void Home::ask_backend(Session& session, std::function<void(std::int64_t)> then) {
+  session.send({which_backend, {}},
+               while_settling([then = std::move(then)](const Delivered& answer) {
+                 then(answer.rows.number(0, 0).value_or(0));
+               }));
+}
+
+// Somebody else may have been quicker to get what we had, so a lock has to be where we were before;
+// and every renewal has to be there, too.
+void Home::lock_behind_pooler(std::int64_t ours) {
+  session_.send(lock(std::to_string(ours)), while_settling([this, ours](const Delivered& answer) {
+                  const std::string* const word = answer.rows.text(0, 2);
+                  if (word == nullptr || *word != "t") return end_probe(shared());
+                  is_locked_ = true;
+                  backend_ = ours;
+                  end_probe(std::nullopt);
+                }));
+}
+
+// Not within a callback of the other session.
+void Home::end_probe(const std::optional<Error>& failed) {
+  loop_.post([other = std::shared_ptr<Session>(std::move(other_))] {});
+  failed ? is_settled(failed) : make_ready();
+}
+
+Error Home::shared() const {
+  return refused(ErrorCode::unsupported,
+                 where() +
+                     " is behind a pooler in transaction mode, where no lock is ours alone: "
+                     "connect directly, or write mode=lease",
+                 false);
+}
+
+void Home::leave() { session_.fail(shared()); }
+
+bool Home::is_elsewhere(std::optional<std::int64_t> backend) const noexcept {
+  return backend_ != 0 && backend && *backend != backend_;
 }
 
 void Home::make_ready() {
@@ -277,7 +305,8 @@ void Home::create_tables() {
                                  ") then raise exception 'some candidates go by locks alone: all "
                                  "have to write tables=false, or none'; end if;" +
                                  statement(postgres::create_tables, tables_)),
-                 {}},
+                 {},
+                 connect_limit(*settings_)},  // a slow disk has much to do
                 while_settling([this](const Delivered&) {
                   session_.send({statement(note, tables_), {timeline_, "new"}},
                                 while_settling([this](const Delivered&) {

@@ -33,6 +33,13 @@ class Home {
   // For what needs no lock, where there is no other session.
   [[nodiscard]] Session& session() noexcept { return session_; }
 
+  // Whether a statement was executed on another session of the server than the one with our lock:
+  // a pooler does that, and whoever it is told then has nothing.
+  [[nodiscard]] bool is_elsewhere(std::optional<std::int64_t> backend) const noexcept;
+  [[nodiscard]] Error shared() const;
+  // This session is worth nothing: the next one, which will find out why.
+  void leave();
+
   // Our session row has gone: nothing that is held in its name is, and a new life begins.
   void lose_life();
 
@@ -47,6 +54,9 @@ class Home {
   [[nodiscard]] Statement lock(std::optional<std::string> backend) const;
   void settle();
   void probe();
+  void ask_backend(Session& session, std::function<void(std::int64_t)> then);
+  void lock_behind_pooler(std::int64_t ours);
+  void end_probe(const std::optional<Error>& failed);
   void make_ready();
   void join_locks();
   void look_for_others();
@@ -71,7 +81,8 @@ class Home {
   std::int64_t life_ = 0;
   std::vector<std::int64_t> lives_before_;  // as far as they may have a session row
   bool has_tables_ = false;
-  bool is_locked_ = false;  // the present life
+  bool is_locked_ = false;    // the present life
+  std::int64_t backend_ = 0;  // that has the lock, behind a pooler
   std::string timeline_;
   Duration age_{};
   Instant aged_at_{};

@@ -43,6 +43,14 @@ SELECT set_config('statement_timeout', '0', false),
             THEN set_config('transaction_timeout', '0', false) END
  WHERE pg_backend_pid() = $1::int4)";
 
+// A session that we have given up may wait for a standby or for a row, and would do so for ever,
+// with all that it has locked. It is ours, by its start, and nothing is held on it any more.
+constexpr const char* end_other = R"(
+SELECT (SELECT extract(epoch FROM backend_start) FROM pg_stat_get_activity($1::int4)),
+       (SELECT bool_or(pg_terminate_backend(pid)) FROM pg_stat_get_activity($2::int4)
+         WHERE extract(epoch FROM backend_start) = $3::numeric)
+ WHERE pg_backend_pid() = $1::int4)";
+
 std::string joined(const std::vector<Target>& targets, std::string Target::*part) {
   std::string list;
   for (const Target& each : targets) (list += &each == &targets.front() ? "" : ",") += each.*part;
@@ -169,7 +177,8 @@ void Line::begin_after(const std::string& address) {
 
 void Line::set_up() {
   state_ = State::setting_up;  // within the same limit
-  setup_ = {{neutralise, {std::to_string(PQbackendPID(wire_->get()))}}};
+  const std::string pid = std::to_string(PQbackendPID(wire_->get()));
+  setup_ = {{neutralise, {pid}}, {end_other, {pid, before_.pid, before_.start}}};
   // Somebody who floods a session that stands still with messages would keep it from being ended.
   if (is_adopted_) setup_.push_back({"UNLISTEN *", {}});
   ours_ = static_cast<std::ptrdiff_t>(setup_.size());
@@ -196,12 +205,24 @@ void Line::send_setup() {
 }
 
 void Line::answered(Answer answer) {
-  if (state_ == State::ready) return handlers_.answered(std::move(answer));
-  if (answer.error) return fail(*answer.error);
+  if (state_ == State::ready) {
+    answered_at_ = loop_.clock().now();
+    return handlers_.answered(std::move(answer));
+  }
+  // Who may not look at sessions can be a candidate nevertheless.
+  const bool is_needed = greetings_.size() != 1;
+  if (answer.error && is_needed) return fail(*answer.error);
   if (greetings_.empty()) is_pooled_ = answer.rows.empty();
+  if (greetings_.size() == 1) know_self(answer.rows);
   greetings_.push_back({std::move(answer), sent_, loop_.clock().now()});
   if (greetings_.size() < setup_.size()) return send_setup();
   greet();
+}
+
+void Line::know_self(const Rows& rows) {
+  const std::string* const start = rows.text(0, 0);
+  before_ = {};
+  if (start != nullptr) before_ = {std::to_string(PQbackendPID(wire_->get())), *start};
 }
 
 void Line::greet() {
@@ -214,7 +235,7 @@ void Line::greet() {
   if (refused) return fail(*refused);
   enter(State::ready);
   troubled_since_.reset();
-  ready_since_ = loop_.clock().now();
+  ready_since_ = answered_at_ = loop_.clock().now();
   handlers_.ready();
 }
 
@@ -237,8 +258,9 @@ void Line::plan_next(const Error& why, bool was_ready) {
     return enter(State::closed);
   }
   const Instant now = loop_.clock().now();
-  // One that did not last is not replaced at once for ever.
-  const bool lasted = was_ready && now - ready_since_ > longest_pause(*settings_);
+  // One that did not last, or was silent from the beginning, is not replaced at once for ever.
+  const Instant last = why.code == ErrorCode::timed_out ? answered_at_ : now;
+  const bool lasted = was_ready && last - ready_since_ > longest_pause(*settings_);
   failures_ = lasted ? 0 : failures_ + 1;
   if (!troubled_since_) troubled_since_ = now;
   // Only a person can mend it.

@@ -60,6 +60,7 @@ class Line {
   void set_up();
   void send_setup();
   void answered(Answer answer);
+  void know_self(const Rows& rows);
   void greet();
   void plan_next(const Error& why, bool was_ready);
   [[nodiscard]] Duration pause();
@@ -83,6 +84,13 @@ class Line {
   std::vector<Greeted> greetings_;
   Instant sent_{};
   Instant ready_since_{};
+  Instant answered_at_{};  // while it was ready
+  // The session that we are, as the server knows it, or were last. Not behind a pooler.
+  struct Known {
+    std::optional<std::string> pid{"0"};
+    std::optional<std::string> start{};
+  };
+  Known before_{};
   unsigned failures_ = 0;  // in a row
   std::optional<Instant> troubled_since_;
   std::optional<Error> rests_for_;

@@ -57,7 +57,7 @@ constexpr std::string_view bids =
     "1";
 
 constexpr std::string_view keep = R"sql({keys}
-select ord, case when kept = array[attempt, term::text] then 'renewed' else 'gone' end, null::bigint, true
+select ord, case when kept = array[attempt, term::text] then 'renewed' else 'gone' end, null::bigint, true, pg_backend_pid()
 from own where num_nulls($4::text, $5::text) = 0 order by ord
 )sql";
 constexpr std::string_view due =

@@ -14,7 +14,6 @@ Operation PostgresStore::observe(std::string election, std::string, Sink sink) {
   const Operation operation = calls_.number();
   if (ears_.listen(election, operation, std::move(sink))) to_hear_.insert(election);
   side_.open();
-  if (is_adopted_) look_again();
   look_soon(election);
   return operation;
 }
@@ -31,7 +30,6 @@ void PostgresStore::is_listening() {
     to_hear_.insert(each);
     look_soon(each);
   }
-  if (side_.is_pooled()) look_again();
 }
 
 // That a place is free is told on the spot, and asked for in the next breath; who leads is looked
@@ -47,15 +45,19 @@ void PostgresStore::heard(const std::string& letter) {
   look_soon(mail->election);
 }
 
-// Where nothing is told, those who follow look.
+bool PostgresStore::is_polling() const { return is_adopted_ || side_.is_pooled(); }
+
+// Where nothing is told, those who follow look: often when something has changed, as in a
+// deployment that goes from one to the next, and then less and less.
 void PostgresStore::look_again() {
-  if (std::exchange(looks_again_, true)) return;
-  loop_->post_at(now() + settings_->lease / 4, calls_.while_alive([this] {
+  if (!is_polling() || std::exchange(looks_again_, true)) return;
+  look_pause_ = std::clamp(2 * look_pause_, settings_->lease / 32, settings_->lease / 4);
+  loop_->post_at(now() + look_pause_, calls_.while_alive([this] {
     looks_again_ = false;
     for (const std::string& each : ears_.elections()) {
       if (!led_.contains(each)) look_soon(each);
     }
-    look_again();
+    if (to_look_.empty()) look_again();  // else when that was seen
   }));
 }
 
@@ -138,12 +140,15 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
                                         : Observation{Vacant{Vacancy::absent, {}}};
     if (!seen) continue;
     const auto* const record = std::get_if<Record>(&*seen);
-    ears_.is_held_by(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
-                     record != nullptr ? record->term : Term{});
+    const bool is_new =
+        ears_.is_held_by(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
+                         record != nullptr ? record->term : Term{});
+    if (is_new) look_pause_ = {};
     ears_.tell(each, *seen);
     if (alive.expired()) return;
   }
   watch_lives();
+  look_again();
 }
 
 // ---------------------------------------------------------------- the end of others

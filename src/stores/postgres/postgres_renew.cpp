@@ -59,6 +59,11 @@ void PostgresStore::renewed(const RenewingPtr& renewing, const Result<Delivered>
   if (answer->replication_cancelled) return all(not_replicated(home_.where()));
   const Rows& rows = answer->rows;
   if (rows.size() != renewing->due.size()) return all(nonsense(home_.where()));
+  if (home_.is_elsewhere(rows.number(0, 4))) {
+    all(home_.shared());
+    if (!alive.expired()) home_.leave();
+    return;
+  }
   // Something of ours was taken or ended: this statement may have read the rows before that, and
   // waited for our own row until after it.
   if (const auto news = rows.number(0, 2); news && *news != home_.news) {
@@ -91,6 +96,8 @@ Operation PostgresStore::resign(Resignation resignation,
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
   const auto led = led_.find(resignation.election);
   if (led != led_.end() && led->second == resignation.attempt) led_.erase(led);
+  // A bid that is under way may get something before this is executed.
+  const bool is_idle = led_.empty() && !bidding_;
   std::optional<std::string> term;
   if (resignation.term) term = std::to_string(resignation.term->value);
   return ask<conclave::Answer>(
@@ -98,7 +105,7 @@ Operation PostgresStore::resign(Resignation resignation,
       often(verbs_.resign,
             {resignation.election, to_text(resignation.attempt), term,
              resignation.was_valid ? "released" : "abandoned", channel(resignation.election),
-             led_.empty() && settings_->mode == PostgresMode::advisory ? "t" : "f"}),
+             is_idle && settings_->mode == PostgresMode::advisory ? "t" : "f"}),
       [](const Delivered& answer) -> conclave::Answer {
         if (answer.rows.empty()) return Gone{};
         return Done{};

@@ -62,7 +62,7 @@ std::unique_ptr<Session> PostgresStore::make_side() {
       Session::Handlers{
           .greeted =
               [this](const std::vector<Delivered>&, PGconn*) {
-                loop_->post(calls_.while_alive([this] { is_listening(); }));
+                is_listening();
                 return std::optional<Error>{};
               },
           .notified = [this](const std::string&, const std::string& letter) { heard(letter); }});

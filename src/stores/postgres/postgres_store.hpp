@@ -72,6 +72,7 @@ class PostgresStore final : public Store {
   void listen_to_some();
   void look_later(const std::vector<std::string>& elections);
   void looked(const std::vector<std::string>& elections, const Result<Delivered>& answer);
+  [[nodiscard]] bool is_polling() const;
   void look_again();
   void watch_lives();
   void is_gone(std::int64_t life);
@@ -118,6 +119,7 @@ class PostgresStore final : public Store {
   std::set<std::string> to_look_;
   bool look_planned_ = false;  // or under way
   bool looks_again_ = false;
+  Duration look_pause_{};  // where nothing is told
   Home home_;
   // That listens and looks: the one of the locks must not be kept busy. On an adopted connection
   // there is only that one, and nobody listens.

@@ -229,6 +229,10 @@ void Session::send(Statement statement, Done done) {
   core_->send(std::move(statement), std::move(done));
 }
 
+void Session::fail(const Error& why) {
+  if (!fork_.in_child() && core_->line.is_ready()) core_->line.fail(why);
+}
+
 void Session::close() {
   if (!fork_.in_child()) core_->close();
 }

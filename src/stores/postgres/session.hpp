@@ -76,6 +76,9 @@ class Session {
   // sent when its patience or its connection ended will not be: that is not in doubt.
   void send(Statement statement, Done done);
 
+  // What it said shows that it is of no use: the next one.
+  void fail(const Error& why);
+
   // Ends it for good, without `lost`. Whoever waits is told within the call.
   void close();
 

@@ -68,17 +68,17 @@ create index if not exists {index} on {election} (life)
 const std::string_view open_session = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 before as (delete from {session} where life = any($3::bigint[]) returning renewed, stamp, news),
+swept as (
+  delete from {session} where life in (
+    select s.life from {session} s, clock where s.renewed < clock.now - greatest(10 * s.lease, 3600000000)
+      and s.life <> all($3::bigint[]) and not exists (select from {election} e where e.life = s.life and e.state = 'held')
+    for update of s skip locked)),
 moved as (update {election} set life = $1, stamp = stamp + 1 where life = any($3::bigint[]) and state = 'held')
 insert into {session} as s (life, lease, renewed, stamp, news)
 select $1, $2, coalesce(max(b.renewed), min(clock.now)), greatest(max(b.stamp), min(clock.now)) + 1, coalesce(max(b.news), 0) + 1
 from clock left join before b on true
 on conflict (life) do update set renewed = excluded.renewed, stamp = s.stamp + 1, news = s.news + 1
 returning news
-)sql";
-
-const std::string_view close_session = R"sql(
-delete from {session} s where s.life = $1
-  and not exists (select from {election} e where e.life = s.life and e.state = 'held')
 )sql";
 
 const std::string_view campaign = R"sql(
@@ -91,18 +91,18 @@ known as materialized (select e.name from {election} e join bid using (name)),
 found as materialized (
   select e.* from {election} e where e.name in (select name from bid) order by e.name for update skip locked),
 rival as materialized (
-  select f.name, f.term, f.stamp, f.lease, f.kind, f.life, b.seen_term, b.seen_stamp, b.expected
+  select f.name, f.term, f.stamp, f.lease, f.kind, f.life, b.floor, b.seen_term, b.seen_stamp, b.expected
   from found f join bid b using (name) where f.state = 'held' and f.attempt <> b.attempt
     and (f.life <> $9 or f.kind <> 'advisory')),
 dead as materialized (
   select life from (select distinct life from rival where kind <> 'lease') r where pg_try_advisory_xact_lock_shared(life)),
 mine as materialized (select s.life from {session} s where s.life = $9 for update skip locked),
 late as materialized (
-  select s.life from {session} s, clock where exists (
+  select s.life, s.stamp, s.renewed from {session} s, clock where exists (
     select from rival r where r.life = s.life and r.kind <> 'advisory'
-      and ((r.seen_term = r.term and r.seen_stamp = r.stamp + s.stamp)
+      and (r.term < r.floor or (r.seen_term = r.term and r.seen_stamp = r.stamp + s.stamp)
         or (clock.now - s.renewed >= r.lease and clock.now <= r.expected + r.lease / 50)))
-  for update skip locked),
+  for update of s skip locked),
 judged as materialized (
   select b.*, f.name is not null as is_found, f.life as old_life,
     case
@@ -113,12 +113,14 @@ judged as materialized (
       when f.attempt = b.attempt and f.state <> 'held' then 'finished'
       when f.attempt = b.attempt then 'repeated'
       when f.state = 'removed' and clock.now - f.vacated < f.lease then 'abandoned'
-      when f.state = 'removed' or f.term < b.floor then 'absent'
+      when f.state = 'removed' then 'absent'
+      when f.term < b.floor and (f.state <> 'held' or f.kind = 'advisory' or l.life is not null or s.life is null) then 'absent'
       when f.state <> 'held' then f.state
       when f.kind = 'advisory' and f.life = $9 then 'held'
       when f.kind = 'advisory' and d.life is not null then 'ended'
-      when f.kind = 'lease' and l.life is not null then 'expired'
-      when f.kind = 'strict' and d.life is not null and l.life is not null then 'expired'
+      when f.kind <> 'advisory' and (f.kind = 'lease' or d.life is not null)
+        and ((b.seen_term = f.term and b.seen_stamp = f.stamp + l.stamp)
+          or (clock.now - l.renewed >= f.lease and clock.now <= b.expected + f.lease / 50)) then 'expired'
       when f.kind <> 'advisory' and s.life is null and b.seen_term = f.term and b.seen_stamp = f.stamp then 'expired'
       else 'held' end as found_as
   from bid b cross join clock left join found f using (name) left join known k using (name) left join dead d on d.life = f.life
@@ -150,7 +152,8 @@ renewed as (
   where s.life = $9 and $10 <> 'advisory' and exists (select from granted)),
 told as (
   update {session} s set news = s.news + 1
-  where s.life in (select v.old_life from verdict v join granted g using (name) where v.old_life <> $9))
+  where s.life in (select l.life from late l join verdict v on v.old_life = l.life join granted g using (name)
+    where l.life <> $9))
 select v.name, case when g.name is not null then 'granted' when v.is_found and v.found_as in ('over', 'finished', 'held', 'newer')
     then v.found_as else 'busy' end,
   g.term, g.vacancy, g.own_lease, g.previous_lease, clock.now,
@@ -194,7 +197,7 @@ select d.ord, case
     when d.ended then 'ended'
     when d.is_superseded then 'superseded'
     else 'gone' end,
-  (select news from me), $5 = 'advisory' or exists (select from {session} s where s.life = $4)
+  (select news from me), $5 = 'advisory' or exists (select from {session} s where s.life = $4), pg_backend_pid()
 from due d order by d.ord
 )sql";
 

@@ -5,9 +5,9 @@
 // for a lease (idle_session_timeout): a process that stands still has lost its term by then.
 //
 // Rules that all of them keep
-//  - Nobody waits for a row: whoever is in the way is skipped, and the answer says "busy". A
-//  session
-//    that is blocked would not be ended by the server when its process stands still.
+//  - No bid waits for a row: whoever is in the way is skipped, and the answer says "busy". A
+//    session that is blocked would not be ended by the server when its process stands still. Where
+//    a row is given back or ended, lock_timeout bounds the wait.
 //  - Rows are locked in the order of the names.
 //  - A row is given away only if it is locked, and so is the session row of its holder, where the
 //    clock is the judge: a renewal that comes at the same time finds the news that it has to look.
@@ -42,9 +42,9 @@ extern const std::string_view create_tables;
 // ---- a session row: a process whose lease is judged by the server's clock
 // $1 life, $2 lease, $3 the lives before, as far as they may have been opened. What the process
 // holds moves to the new one; what was asked for in the name of an old one, and comes late, finds
-// it gone. The news.
+// it gone. Rows that nobody has renewed for an hour, and that hold nothing, are swept away with it:
+// whoever still is there finds that out with its next bid. The news.
 extern const std::string_view open_session;
-extern const std::string_view close_session;  // $1 life
 
 // $1 names, $2 attempts, $3 candidates, $4 metadata, $5 floors, $6 and $7 the versions seen
 // unchanged, $8 expected server times: arrays, one element for each bid, each name once.
@@ -60,7 +60,7 @@ extern const std::string_view campaign;
 extern const std::string_view take_released;
 
 // $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row,
-// and whether it is there.
+// and whether it is there; the server process that says so.
 extern const std::string_view renew;
 
 // $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel, $6 whether nothing else is held on
