@@ -1,4 +1,7 @@
 // What happens to a PostgreSQL, and to sessions in it, while somebody leads.
+#include <future>
+#include <thread>
+
 #include "conformance/postgres_faults.hpp"
 
 namespace conclave::conformance {
@@ -75,6 +78,24 @@ TEST_P(PostgresServerFaults, R01_ASilentHolderIsReplaced) {
   EXPECT_FALSE(leader->leads());
   leader.faults->heal();
   ASSERT_TRUE(until_follows(leader, "b"));
+}
+
+TEST_P(PostgresServerFaults, T12_NothingIsLeftButTheTerm) {
+  Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  Member follower = join("b");
+  const Term term = leader->term();
+  follower->stop();
+  ASSERT_TRUE(until_stopped(follower));
+  leader->stop();
+  ASSERT_TRUE(until_stopped(leader));
+  leader = {};
+  follower = {};
+  EXPECT_EQ(server().value("select (term, state, ended)::text from conclave_election"),
+            "(" + std::to_string(term.value) + ",released,f)");
+  while (!server().backends("application_name = 'conclave'").empty()) std::this_thread::yield();
+  EXPECT_EQ(server().value("select count(*) from conclave_session"), "0");
+  EXPECT_EQ(server().value("select count(*) from pg_locks where locktype = 'advisory'"), "0");
 }
 
 // A session that holds nothing may be idle for ever; one that has just got something may not.

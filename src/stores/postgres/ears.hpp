@@ -20,6 +20,7 @@ class Ears {
   [[nodiscard]] bool is_heard(const std::string& election) const {
     return spots_.contains(election);
   }
+  [[nodiscard]] bool is_empty() const noexcept { return spots_.empty(); }
   [[nodiscard]] std::vector<std::string> elections() const;
 
   // A sink may do anything meanwhile, also end the life of this.

@@ -349,6 +349,13 @@ void Home::lose_life() {
   is_locked_ = false;
 }
 
+void Home::close_life() {
+  if (state_ != State::settled || !by_clock_) return;
+  session_.send({statement(close_session, tables_), {std::to_string(life_)}},
+                [](const Result<Delivered>&) {});
+  lose_life();
+}
+
 void Home::open_life() {
   Array before;
   for (const std::int64_t each : lives_before_) before.add(each);

@@ -42,6 +42,8 @@ class Home {
 
   // Our session row has gone: nothing that is held in its name is, and a new life begins.
   void lose_life();
+  // Nothing is held or asked for in its name any more: it leaves no row behind.
+  void close_life();
 
   // What was last heard of the session row. Something else in a renewal makes it worthless.
   std::int64_t news = 0;

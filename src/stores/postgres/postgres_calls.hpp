@@ -27,6 +27,7 @@ Operation PostgresStore::ask(Through& through, std::function<void(Answered)> don
                    if (answer->replication_cancelled) {
                      return calls_.answer(call, Answered{Unknown{not_replicated(home_.where())}});
                    }
+                   leave_if_idle();  // before whoever is told ends the life of this
                    calls_.answer(call, Answered{understand(*answer)});
                  }));
   }));

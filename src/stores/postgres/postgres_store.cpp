@@ -75,9 +75,15 @@ std::string PostgresStore::channel(std::string_view election) const {
 void PostgresStore::cancel(Operation operation) {
   const auto election = ears_.cancel(operation);
   if (!election) return calls_.give_up(operation);
+  leave_if_idle();
   if (!side_.is_established()) return;
   to_hear_.insert(*election);
   look_next();
+}
+
+// The last one here has gone, and perhaps the process will, too.
+void PostgresStore::leave_if_idle() {
+  if (ears_.is_empty() && led_.empty() && bids_.empty() && !bidding_) home_.close_life();
 }
 
 // ---------------------------------------------------------------- campaign

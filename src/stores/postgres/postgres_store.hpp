@@ -52,6 +52,7 @@ class PostgresStore final : public Store {
   [[nodiscard]] Statement for_released(const Bid& bid) const;
   void bid_together(std::vector<Standing> some, bool is_released);
   void tell(const std::vector<Standing>& some, const Result<Delivered>& answer);
+  void leave_if_idle();
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
   [[nodiscard]] Duration pause_before(const std::string& election, Duration first);
 

@@ -81,6 +81,11 @@ on conflict (life) do update set renewed = excluded.renewed, stamp = s.stamp + 1
 returning news
 )sql";
 
+const std::string_view close_session = R"sql(
+delete from {session} s where s.life = $1
+  and not exists (select from {election} e where e.life = s.life and e.state = 'held')
+)sql";
+
 const std::string_view campaign = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 bid as materialized (

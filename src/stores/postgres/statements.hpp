@@ -45,6 +45,7 @@ extern const std::string_view create_tables;
 // it gone. Rows that nobody has renewed for an hour, and that hold nothing, are swept away with it:
 // whoever still is there finds that out with its next bid. The news.
 extern const std::string_view open_session;
+extern const std::string_view close_session;  // $1 life; unless something is held in its name
 
 // $1 names, $2 attempts, $3 candidates, $4 metadata, $5 floors, $6 and $7 the versions seen
 // unchanged, $8 expected server times: arrays, one element for each bid, each name once.
