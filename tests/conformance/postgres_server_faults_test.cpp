@@ -80,6 +80,22 @@ TEST_P(PostgresServerFaults, R01_ASilentHolderIsReplaced) {
   ASSERT_TRUE(until_follows(leader, "b"));
 }
 
+// Each that is given up waits for the standby for ever, with its row, unless somebody ends it.
+TEST_P(PostgresServerFaults, NoSessionsPileUpWhileASynchronousStandbyIsAway) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  const auto wait_for = [&](const std::string& standby) {
+    server().exec("alter system set synchronous_standby_names = '" + standby + "'");
+    server().exec("select pg_reload_conf()");
+  };
+  wait_for("nobody");
+  run_for(6 * lease());
+  EXPECT_LE(server().backends("application_name = 'conclave'").size(), 10U);
+  wait_for("");
+  EXPECT_TRUE(until_somebody_leads(leader, follower));
+}
+
 TEST_P(PostgresServerFaults, T12_NothingIsLeftButTheTerm) {
   Member leader = join("a");
   ASSERT_TRUE(until_leads(leader));

@@ -89,6 +89,13 @@ Error not_replicated(const std::string& where) {
           true, true};
 }
 
+Error newer(const std::string& election) {
+  return {ErrorCode::unsupported,
+          "the election \"" + election +
+              "\" was written by a newer version of Conclave: update this one",
+          false, false};
+}
+
 std::optional<Error> refusal_in(const std::string* word, const std::string& election) {
   if (word == nullptr) return std::nullopt;
   if (*word == "over") {
@@ -100,12 +107,7 @@ std::optional<Error> refusal_in(const std::string* word, const std::string& elec
     return Error{ErrorCode::invalid_state,
                  "this attempt was already resigned: campaign with a new one", false, false};
   }
-  if (*word == "newer") {
-    return Error{ErrorCode::unsupported,
-                 "the election \"" + election +
-                     "\" was written by a newer version of Conclave: update this one",
-                 false, false};
-  }
+  if (*word == "newer") return newer(election);
   return std::nullopt;
 }
 
@@ -175,7 +177,10 @@ RenewAnswer renewed_in(const Rows& rows, std::size_t row, Instant sent, const st
   return Unknown{nonsense(where)};
 }
 
+bool is_newer(const Rows& rows, std::size_t row) { return rows.number(row, 1).value_or(1) > 1; }
+
 std::optional<Observation> observed_in(const Rows& rows, std::size_t row) {
+  if (is_newer(rows, row)) return std::nullopt;
   if (word_in(rows, row, 13) == "t") return Ended{};
   const auto state = word_in(rows, row, 2);
   const auto term = rows.number(row, 5);

@@ -12,6 +12,7 @@ namespace conclave::postgres {
 [[nodiscard]] Error not_replicated(const std::string& where);
 
 // ---- campaign
+[[nodiscard]] Error newer(const std::string& election);
 // Of the words that say no for good.
 [[nodiscard]] std::optional<Error> refusal_in(const std::string* word, const std::string& election);
 [[nodiscard]] std::optional<Granted> granted_in(const Delivered& answer, std::size_t row);
@@ -34,6 +35,8 @@ struct Letter {
 [[nodiscard]] bool has_lost_life(const Rows& rows, std::size_t column);
 [[nodiscard]] RenewAnswer renewed_in(const Rows& rows, std::size_t row, Instant sent,
                                      const std::string& where);
+// Of a look: whether the row is of a later version, so that nobody knows what it means.
+[[nodiscard]] bool is_newer(const Rows& rows, std::size_t row);
 [[nodiscard]] std::optional<Observation> observed_in(const Rows& rows, std::size_t row);
 [[nodiscard]] std::optional<Inspection> inspection_in(const Rows& rows, std::size_t row);
 [[nodiscard]] conclave::Answer removed_in(const Rows& rows, const std::string& where);

@@ -65,7 +65,7 @@ void PostgresStore::look_again() {
 void PostgresStore::is_lost(const Error&) {
   if (traits_.judge != LeaseJudge::session) return;
   const auto alive = calls_.alive();
-  for (const auto& [election, attempt] : std::exchange(led_, {})) {
+  for (const auto& [election, led] : std::exchange(led_, {})) {
     ears_.tell(election, SessionLost{});
     if (alive.expired()) return;
   }

@@ -73,9 +73,9 @@ void PostgresStore::renewed(const RenewingPtr& renewing, const Result<Delivered>
   if (has_lost_life(rows, 3)) home_.lose_life();
   for (std::size_t i = 0; i < rows.size() && !alive.expired(); ++i) {
     auto with = renewed_in(rows, i, answer->sent, home_.where());
+    const Renewal& due = renewing->due[i];
     if (std::holds_alternative<TermLost>(with)) {
-      const auto led = led_.find(renewing->due[i].election);
-      if (led != led_.end() && led->second == renewing->due[i].attempt) led_.erase(led);
+      is_led_no_more(due.election, due.attempt, due.term);
     }
     tell_renewed(renewing, i, std::move(with));
   }
@@ -94,8 +94,7 @@ Operation PostgresStore::resign(Resignation resignation,
                                 std::function<void(conclave::Answer)> done) {
   if (auto error = check_election_name(resignation.election))
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
-  const auto led = led_.find(resignation.election);
-  if (led != led_.end() && led->second == resignation.attempt) led_.erase(led);
+  is_led_no_more(resignation.election, resignation.attempt, resignation.term);
   // A bid that is under way may get something before this is executed.
   const bool is_idle = led_.empty() && !bidding_;
   std::optional<std::string> term;

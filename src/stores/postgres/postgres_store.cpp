@@ -81,6 +81,14 @@ void PostgresStore::cancel(Operation operation) {
   look_next();
 }
 
+// What is said of an earlier term changes nothing.
+void PostgresStore::is_led_no_more(const std::string& election, const Attempt& attempt,
+                                   std::optional<Term> term) {
+  const auto led = led_.find(election);
+  if (led == led_.end() || led->second.attempt != attempt) return;
+  if (!term || led->second.term == *term) led_.erase(led);
+}
+
 // The last one here has gone, and perhaps the process will, too.
 void PostgresStore::leave_if_idle() {
   if (ears_.is_empty() && led_.empty() && bids_.empty() && !bidding_) home_.close_life();
@@ -218,7 +226,7 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
   if (auto granted = granted_in(answer, row)) {
     granted->server_age = age;
     pauses_.erase(bid.election);
-    led_[bid.election] = bid.attempt;
+    led_[bid.election] = {bid.attempt, granted->term};
     return *granted;
   }
   auto held = held_in(answer.rows, row, settings_->lease);
@@ -252,7 +260,8 @@ Operation PostgresStore::inspect(std::string election, std::function<void(Inspec
   Array names;
   names.add(election);
   return ask<InspectAnswer>(side_, std::move(done), {verbs_.look, {names.text(), own_life()}},
-                            [this](const Delivered& answer) -> InspectAnswer {
+                            [this, election](const Delivered& answer) -> InspectAnswer {
+                              if (is_newer(answer.rows, 0)) return Refused{newer(election)};
                               auto inspection = inspection_in(answer.rows, 0);
                               if (!inspection) return Unknown{nonsense(home_.where())};
                               return *std::move(inspection);

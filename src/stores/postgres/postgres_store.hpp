@@ -52,6 +52,8 @@ class PostgresStore final : public Store {
   [[nodiscard]] Statement for_released(const Bid& bid) const;
   void bid_together(std::vector<Standing> some, bool is_released);
   void tell(const std::vector<Standing>& some, const Result<Delivered>& answer);
+  void is_led_no_more(const std::string& election, const Attempt& attempt,
+                      std::optional<Term> term);
   void leave_if_idle();
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
   [[nodiscard]] Duration pause_before(const std::string& election, Duration first);
@@ -109,7 +111,11 @@ class PostgresStore final : public Store {
   const Verbs verbs_;
   const bool is_adopted_;
   const Traits traits_;
-  std::map<std::string, Attempt> led_;  // granted here, and not lost or resigned since
+  struct Led {
+    Attempt attempt{};
+    Term term{};
+  };
+  std::map<std::string, Led> led_;  // granted here, and not lost or resigned since
   Ears ears_;
   std::deque<Standing> bids_;
   std::map<std::string, Duration> pauses_;  // before the next bid for a row that is in use

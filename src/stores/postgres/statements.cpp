@@ -229,14 +229,14 @@ with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000
 over as (
   update {election} e set ended = true, stamp = e.stamp + 1, vacated = coalesce(e.vacated, clock.now),
     state = case e.state when 'held' then 'abandoned' else e.state end
-  from clock where e.name = $1 and e.state <> 'removed' and not e.ended returning e.name, e.term, e.life),
+  from clock where e.name = $1 and e.format <= 1 and e.state <> 'removed' and not e.ended returning e.name, e.term, e.life),
 told as (update {session} s set news = s.news + 1 where s.life in (select life from over))
 select pg_notify($2, 'ended ' || term || ' ' || name) from over
 )sql";
 
 const std::string_view remove = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
-found as materialized (select e.* from {election} e where e.name = $1 for update),
+found as materialized (select e.* from {election} e where e.name = $1 and e.format <= 1 for update),
 verdict as materialized (
   select f.name, case
       when f.state = 'held' then 'held'
