@@ -1,4 +1,6 @@
 // P13: rows of a newer version are left alone, and the lease that counts is that of the row.
+#include <future>
+
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_own_rig.hpp"
 
@@ -42,6 +44,24 @@ TEST_P(PostgresRecord, P13_ABidForOneOfANewerVersionIsRefused) {
     expect_newer(campaign(*store, bid("a", 1)));
     EXPECT_EQ(row(), before);
   }
+}
+
+TEST_P(PostgresRecord, P13_NoVerbTouchesOneOfANewerVersion) {
+  const auto store = connect();
+  const Bid mine = bid("a", 1);
+  const Term term = granted(*store, mine).term;
+  server().exec("update conclave_election set format = 2");
+  const std::string before = row();
+  EXPECT_TRUE(std::holds_alternative<TermLost>(renew(*store, renewal(mine, term))));
+  EXPECT_TRUE(std::holds_alternative<Gone>(resign(*store, resignation(mine, term, true))));
+  expect_newer(end(*store));
+  expect_newer(remove(*store));
+  std::promise<InspectAnswer> seen;
+  on(*store, [&] {
+    store->inspect("election", [&](InspectAnswer answer) { seen.set_value(std::move(answer)); });
+  });
+  expect_newer(seen.get_future().get());
+  EXPECT_EQ(row(), before);
 }
 
 TEST_P(PostgresRecord, P13_ACandidateIsToldOfANewerVersion) {

@@ -60,6 +60,11 @@ bool Ears::is_held_by(const std::string& election, std::int64_t life, Term term)
   return before != life || last != term;
 }
 
+Term Ears::term_of(const std::string& election) const {
+  const auto spot = spots_.find(election);
+  return spot != spots_.end() ? spot->second.term : Term{};
+}
+
 std::vector<std::pair<std::string, Term>> Ears::held_by(std::int64_t life) const {
   std::vector<std::pair<std::string, Term>> held;
   for (const auto& [name, spot] : spots_) {

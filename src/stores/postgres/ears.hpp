@@ -28,6 +28,8 @@ class Ears {
 
   // Whose session holds it; zero: nobody's lock. Whether that is news.
   bool is_held_by(const std::string& election, std::int64_t life, Term term);
+  // The term of who holds it, as far as the rows said so; a letter may be anybody's.
+  [[nodiscard]] Term term_of(const std::string& election) const;
   // The elections of a holder, each with the term that was seen.
   [[nodiscard]] std::vector<std::pair<std::string, Term>> held_by(std::int64_t life) const;
   // Of the lives that hold something here, the one with the most, besides those given.

@@ -33,11 +33,13 @@ void PostgresStore::is_listening() {
 }
 
 // That a place is free is told on the spot, and asked for in the next breath; who leads is looked
-// at.
+// at. Everybody may write such letters, and those of another schema come here, too: what is led
+// here, or was not seen so before, is looked at as well.
 void PostgresStore::heard(const std::string& letter) {
   const auto mail = letter_in(letter);
   if (!mail) return;
-  if (mail->vacancy) {
+  const bool is_known = mail->term.exists() && mail->term == ears_.term_of(mail->election);
+  if (mail->vacancy && is_known && !led_.contains(mail->election)) {
     ears_.is_held_by(mail->election, 0, {});
     if (*mail->vacancy == Vacancy::released) released_ = mail->election;
     return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});

@@ -280,10 +280,11 @@ Operation PostgresStore::end(std::string election, std::function<void(conclave::
   if (auto error = check_kept(election))
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
   const std::string told = channel(election);
-  return ask<conclave::Answer>(home_, std::move(done),
-                               {text(postgres::end), {std::move(election), told}},
-                               [](const Delivered& answer) -> conclave::Answer {
+  return ask<conclave::Answer>(home_, std::move(done), {text(postgres::end), {election, told}},
+                               [election](const Delivered& answer) -> conclave::Answer {
                                  if (answer.rows.empty()) return Gone{};
+                                 if (auto no = refusal_in(answer.rows.text(0, 0), election))
+                                   return Refused{*std::move(no)};
                                  return Done{};
                                });
 }
@@ -294,9 +295,11 @@ Operation PostgresStore::remove(std::string election, Remains remains,
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
   return ask<conclave::Answer>(
       home_, std::move(done),
-      {text(postgres::remove),
-       {std::move(election), remains == Remains::trace ? "trace" : "nothing"}},
-      [this](const Delivered& answer) { return removed_in(answer.rows, home_.where()); });
+      {text(postgres::remove), {election, remains == Remains::trace ? "trace" : "nothing"}},
+      [this, election](const Delivered& answer) -> conclave::Answer {
+        if (auto no = refusal_in(answer.rows.text(0, 0), election)) return Refused{*std::move(no)};
+        return removed_in(answer.rows, home_.where());
+      });
 }
 
 }  // namespace conclave::postgres

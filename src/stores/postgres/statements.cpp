@@ -190,7 +190,7 @@ const std::string_view renew = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 due as materialized (
   select d.ord, e.name is null or e.state = 'removed' as is_gone, e.ended, e.term > d.term as is_superseded,
-    e.attempt = d.attempt and e.term = d.term and e.life = $4 and e.state = 'held' and not e.ended as is_held
+    e.attempt = d.attempt and e.term = d.term and e.life = $4 and e.state = 'held' and not e.ended and e.format <= 1 as is_held
   from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as d (name, attempt, term, ord)
     left join {election} e using (name)),
 me as (
@@ -210,7 +210,7 @@ const std::string_view resign = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 left_free as (
   update {election} e set state = $4, vacated = clock.now, stamp = e.stamp + 1 from clock
-  where e.name = $1 and e.attempt = $2 and ($3::bigint is null or e.term = $3) and e.state = 'held'
+  where e.name = $1 and e.format <= 1 and e.attempt = $2 and ($3::bigint is null or e.term = $3) and e.state = 'held'
   returning e.name, e.term)
 select pg_notify($5, $4 || ' ' || term || ' ' || name), case when $6 then set_config('idle_session_timeout', '0', false) end from left_free
 )sql";
@@ -231,14 +231,16 @@ over as (
     state = case e.state when 'held' then 'abandoned' else e.state end
   from clock where e.name = $1 and e.format <= 1 and e.state <> 'removed' and not e.ended returning e.name, e.term, e.life),
 told as (update {session} s set news = s.news + 1 where s.life in (select life from over))
-select pg_notify($2, 'ended ' || term || ' ' || name) from over
+select 'done', pg_notify($2, 'ended ' || term || ' ' || name) from over
+union all select 'newer', null from {election} where name = $1 and format > 1
 )sql";
 
 const std::string_view remove = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
-found as materialized (select e.* from {election} e where e.name = $1 and e.format <= 1 for update),
+found as materialized (select e.* from {election} e where e.name = $1 for update),
 verdict as materialized (
   select f.name, case
+      when f.format > 1 then 'newer'
       when f.state = 'held' then 'held'
       when f.state = 'removed' and $2 = 'trace' then 'gone'
       when $2 = 'nothing' and clock.now - f.vacated < f.lease and f.state <> 'released' then 'believed'

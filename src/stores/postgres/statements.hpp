@@ -73,7 +73,7 @@ extern const std::string_view resign;
 // server's clock.
 extern const std::string_view look;
 
-extern const std::string_view end;     // $1 name, $2 channel; a row if there was one to end
+extern const std::string_view end;     // $1 name, $2 channel; a word if there was one to end
 extern const std::string_view remove;  // $1 name, $2 "trace" or "nothing"; a word
 
 // Those for a store with tables, and for one without.
