@@ -67,6 +67,18 @@ TEST_P(PostgresLocks, AreFreeWhenTheirHolderDies) {
   EXPECT_GT(second->term(), term);
 }
 
+TEST_P(PostgresLocks, HaveTermsThatSurviveACrashOfTheServer) {
+  Term last{};
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    const auto store = connect();
+    const Term term = granted(*store, bid("a", i)).term;
+    EXPECT_GT(term, last);
+    last = term;
+    rig().server().stop_immediately();
+    rig().server().start();
+  }
+}
+
 TEST_P(PostgresLocks, AreOneAttemptsAlone) {
   const auto store = make_postgres_store(modest());
   const Granted grant = granted(*store, bid("a", 1));

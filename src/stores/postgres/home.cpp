@@ -93,6 +93,7 @@ Duration Home::age_at(Instant now) const noexcept { return age_ + (now - aged_at
 
 std::vector<Statement> Home::setup() {
   state_ = State::unsettled;
+  other_.reset();
   backend_ = 0;
   // With a lock: that of the old life is free, and what it held must not be kept by the new one.
   if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);

@@ -5,7 +5,8 @@
 // Others see the lock, and of the term its lower half, as the second number of another lock.
 //
 // Terms are transaction numbers: one that is taken while the lock is held is above those of all who
-// held it before. So one statement is for one bid.
+// held it before. So one statement is for one bid. A server that crashes gives a number once more
+// if its log does not have it, and does not wait for that where nothing was written: so a word is.
 #include "stores/postgres/statements.hpp"
 
 namespace conclave::postgres {
@@ -43,6 +44,7 @@ o as materialized (
 granted as materialized (
   select name, set_config(setting, attempt || ' ' || term, false),
     case when kept is null then pg_try_advisory_lock_shared(half, (term & 4294967295)::bit(32)::int) end,
+    case when kept is null then pg_logical_emit_message(true, 'conclave', name) end,
     set_config('idle_session_timeout', ($11::bigint / 1000 + 1)::text, false),
     pg_notify(channel, 'held ' || term || ' ' || name)
   from o where term is not null)
