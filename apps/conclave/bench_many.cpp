@@ -21,10 +21,11 @@ constexpr auto glance = 5ms;  // between two looks at queues, which know when so
 
 std::string id_of(int process) { return "process-" + std::to_string(process); }
 
-// A candidate of each election. Says a word when it knows who leads each of them, and another one
-// for each that it is elected in after that: when that was.
-void stand(const StoreArguments& where, const std::vector<std::string>& elections,
-           const std::string& id, const RawProcess::Parent& parent) {
+// A candidate of each election. Says a word when it leads all of them, or knows who does, and
+// another one for each that it is elected in after that: when that was.
+void stand(const StoreArguments& where, const std::vector<std::string>& elections, int process,
+           const RawProcess::Parent& parent) {
+  const std::string id = id_of(process);
   const auto store = open(where.url, where.options);
   std::deque<Candidate> candidates;
   for (const std::string& each : elections) {
@@ -32,8 +33,9 @@ void stand(const StoreArguments& where, const std::vector<std::string>& election
     static_cast<void>(candidates.back().events());  // from the beginning
     candidates.back().start();
   }
+  // The first one has to lead: where leases have to end, those of the round before seem to lead.
   const auto knows = [&](const Snapshot& of) {
-    return of.is_leader || (!of.leader.empty() && of.leader != id);
+    return of.is_leader || (process > 0 && !of.leader.empty() && of.leader != id);
   };
   for (const Candidate& each : candidates) {
     while (!knows(each.snapshot())) std::this_thread::sleep_for(glance);
@@ -60,7 +62,7 @@ class Processes {
     for (int i = 0; i < arguments.elections; ++i) elections_.push_back(scale_election(i));
     for (int i = 0; i < std::max(arguments.candidates, 2); ++i) {
       processes_.push_back(std::make_unique<RawProcess>(
-          [&](const RawProcess::Parent& parent) { stand(store_, elections_, id_of(i), parent); }));
+          [&](const RawProcess::Parent& parent) { stand(store_, elections_, i, parent); }));
       static_cast<void>(hear());
     }
     // Until nobody is busy with having come: that they know who leads does not tell it.

@@ -34,14 +34,16 @@ void PostgresStore::is_listening() {
 
 // That a place is free is told on the spot, and asked for in the next breath; who leads is looked
 // at. Everybody may write such letters, and those of another schema come here, too: what is led
-// here, or was not seen so before, is looked at as well.
+// here is looked at, and a term that was not seen in the row is not told.
 void PostgresStore::heard(const std::string& letter) {
   const auto mail = letter_in(letter);
   if (!mail) return;
-  const bool is_known = mail->term.exists() && mail->term == ears_.term_of(mail->election);
-  if (mail->vacancy && is_known && !led_.contains(mail->election)) {
+  if (mail->vacancy && !led_.contains(mail->election)) {
+    const Term known = ears_.term_of(mail->election);
+    if (mail->term < known) return;  // old news
     ears_.is_held_by(mail->election, 0, {});
     if (*mail->vacancy == Vacancy::released) released_ = mail->election;
+    if (mail->term != known) return ears_.tell(mail->election, YourTurn{});
     return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});
   }
   look_soon(mail->election);

@@ -101,7 +101,7 @@ Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> d
     return calls_.reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
   auto call = calls_.begin<CampaignAnswer>(std::move(done));
   const Operation operation = call->operation;
-  bids_.push_back({std::move(bid), std::move(call)});
+  bids_.push_back({std::move(bid), std::move(call), now()});
   bid_soon();
   return operation;
 }
@@ -153,7 +153,7 @@ void PostgresStore::bid() {
 
 Statement PostgresStore::together(const std::vector<Standing>& some) const {
   Array names, attempts, candidates, metadata, floors, terms, stamps, expected, channels;
-  for (const auto& [bid, call] : some) {
+  for (const auto& [bid, call, since] : some) {
     names.add(bid.election);
     attempts.add(to_text(bid.attempt));
     candidates.add(bid.candidate);
@@ -164,7 +164,9 @@ Statement PostgresStore::together(const std::vector<Standing>& some) const {
     terms.add(unchanged ? Number(static_cast<std::int64_t>(unchanged->term.value)) : Number());
     stamps.add(unchanged ? Number(static_cast<std::int64_t>(unchanged->stamp)) : Number());
     const auto& server = bid.seen.expected_server_time;
-    expected.add(server ? Number(micros(server->time_since_epoch())) : Number());
+    // The server's clock has gone on while the bid stood in line here; for long it does not.
+    const Duration waited = std::min(now() - since, settings_->lease / 4);
+    expected.add(server ? Number(micros(server->time_since_epoch() + waited)) : Number());
     channels.add(channel(bid.election));
   }
   return often(verbs_.campaign,
@@ -204,7 +206,7 @@ void PostgresStore::tell(const std::vector<Standing>& some, const Result<Deliver
     if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
   }
   const auto alive = calls_.alive();
-  for (const auto& [bid, call] : some) {
+  for (const auto& [bid, call, since] : some) {
     const auto row = rows.find(bid.election);
     if (!answer) {
       calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});

@@ -41,6 +41,7 @@ class PostgresStore final : public Store {
   struct Standing {
     Bid bid;
     net::CallPtr<CampaignAnswer> call;
+    Instant since{};  // when it came
   };
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;

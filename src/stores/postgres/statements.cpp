@@ -126,6 +126,9 @@ judged as materialized (
       when f.kind <> 'advisory' and (f.kind = 'lease' or d.life is not null)
         and ((b.seen_term = f.term and b.seen_stamp = f.stamp + l.stamp)
           or (clock.now - l.renewed >= f.lease and clock.now <= b.expected + f.lease / 50)) then 'expired'
+      when f.kind <> 'advisory' and (f.kind = 'lease' or d.life is not null) and l.life is null
+        and ((b.seen_term = f.term and b.seen_stamp = f.stamp + s.stamp)
+          or (clock.now - s.renewed >= f.lease and clock.now <= b.expected + f.lease / 50)) then 'busy'
       when f.kind <> 'advisory' and s.life is null and b.seen_term = f.term and b.seen_stamp = f.stamp then 'expired'
       else 'held' end as found_as
   from bid b cross join clock left join found f using (name) left join known k using (name) left join dead d on d.life = f.life
