@@ -20,9 +20,8 @@ class PostgresReleased : public ::testing::Test {
 
   // Bob takes it the short way.
   servers::PostgresRows take(const std::string& election, std::int64_t floor = 0) {
-    return client_.exec(
-        sql(postgres::take_released),
-        {election, "b1", "bob", "", std::to_string(floor), "5", "60000000", "channel"});
+    return client_.exec(sql(postgres::take_released),
+                        {election, "b1", "bob", "", std::to_string(floor), "5", "60000000"});
   }
 
   std::int64_t release(Bidder& by, const std::string& election) {

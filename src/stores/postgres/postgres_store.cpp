@@ -179,7 +179,7 @@ Statement PostgresStore::for_released(const Bid& bid) const {
   return often(verbs_.take_released,
                {bid.election, to_text(bid.attempt), bid.candidate, bid.metadata,
                 std::to_string(bid.highest_term_seen.value), std::to_string(home_.life()),
-                std::to_string(micros(settings_->lease)), channel(bid.election)});
+                std::to_string(micros(settings_->lease))});
 }
 
 void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
@@ -191,6 +191,7 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
     const bool is_taken = is_released && answer && answer->rows.empty();
     const bool is_lost =
         !is_released && answer && !answer->rows.empty() && has_lost_life(answer->rows, 17);
+    if (is_released && answer && !is_taken) tell_others(some.front().bid.election, answer->rows);
     if (is_lost) home_.lose_life();
     if (is_taken || is_lost) {  // nothing was granted: once more
       bids_.insert(bids_.begin(), some.begin(), some.end());
@@ -198,6 +199,14 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
     }
     tell(some, answer);
   }));
+}
+
+// Who does not hear it, finds it out by a bid.
+void PostgresStore::tell_others(const std::string& election, const Rows& granted) {
+  const std::string* const term = granted.text(0, 2);
+  if (term == nullptr || !side_.is_established()) return;
+  side_.send({std::string(postgres::tell), {channel(election), "held " + *term + " " + election}},
+             [](const Result<Delivered>&) {});
 }
 
 void PostgresStore::tell(const std::vector<Standing>& some, const Result<Delivered>& answer) {

@@ -56,6 +56,7 @@ class PostgresStore final : public Store {
   void is_led_no_more(const std::string& election, const Attempt& attempt,
                       std::optional<Term> term);
   void leave_if_idle();
+  void tell_others(const std::string& election, const Rows& granted);
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
   [[nodiscard]] Duration pause_before(const std::string& election, Duration first);
 

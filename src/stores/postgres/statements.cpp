@@ -184,10 +184,11 @@ taken as (
   from found, clock where e.name = found.name
   returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted)
 select t.name, 'granted', t.term, t.vacancy, t.own_lease, t.previous_lease, t.granted,
-  pg_notify($8, 'held ' || t.term || ' ' || t.name),
   set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false)
 from taken t
 )sql";
+
+const std::string_view tell = "select pg_notify($1, $2)";
 
 const std::string_view renew = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),

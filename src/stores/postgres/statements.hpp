@@ -56,9 +56,11 @@ extern const std::string_view campaign;
 
 // The same for a place that was just told to be free, in mode advisory: what a hand-over waits for
 // is a third of the work. $1 name, $2 attempt, $3 candidate, $4 metadata, $5 floor, $6 life,
-// $7 lease, $8 channel. A row with the first seven columns of a grant; none when it is anything
-// else than free, or cannot be told without waiting.
+// $7 lease. A row with the first seven columns of a grant; none when it is anything else than free,
+// or cannot be told without waiting. The others are not told: they would wake up while who has won
+// still waits for the answer.
 extern const std::string_view take_released;
+extern const std::string_view tell;  // $1 channel, $2 letter
 
 // $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row,
 // and whether it is there; the server process that says so.
