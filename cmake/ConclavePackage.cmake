@@ -16,6 +16,7 @@ function(conclave_foreign target)
 endfunction()
 
 conclave_foreign(hiredis::hiredis FIND Hiredis PKG_REQUIRES hiredis)
+conclave_foreign(libpq::libpq FIND Libpq PKG_REQUIRES libpq)
 conclave_foreign(OpenSSL::SSL FIND OpenSSL PKG_REQUIRES libssl)
 conclave_foreign(OpenSSL::Crypto FIND OpenSSL PKG_REQUIRES libcrypto)
 conclave_foreign(Threads::Threads FIND Threads PKG_LIBS -pthread)
@@ -202,6 +203,6 @@ if(PROJECT_VERSION_MAJOR EQUAL 0)
 endif()
 write_basic_package_version_file("${made}/conclaveConfigVersion.cmake" COMPATIBILITY ${compatibility})
 install(FILES "${made}/conclaveConfig.cmake" "${made}/conclaveConfigVersion.cmake"
-  "${CONCLAVE_SOURCE_DIR}/cmake/FindHiredis.cmake"
+  "${CONCLAVE_SOURCE_DIR}/cmake/FindHiredis.cmake" "${CONCLAVE_SOURCE_DIR}/cmake/FindLibpq.cmake"
   DESTINATION "${cmake_dir}" COMPONENT conclave_development)
 install(FILES "${CONCLAVE_SOURCE_DIR}/LICENSE" TYPE DOC COMPONENT conclave_development)

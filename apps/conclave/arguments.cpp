@@ -210,12 +210,17 @@ Command command_from(Given& given) {
   if (given.verb == "end") return election_verb_from<EndArguments>(values);
   if (given.verb == "remove") return election_verb_from<RemoveArguments>(values);
   if (given.verb == "doctor") return DoctorArguments{store_from(values), values.flag("json")};
+  if (given.verb == "sql") return SqlArguments{store_from(values)};
   if (given.verb == "bench") {
     const std::string what = operand_from(given, verb("bench").operands);
     const bool is_long = what == "scale" || what == "idle";
     const int crowd = what == "scale" ? 1000 : what == "idle" ? 101 : 3;
-    return BenchArguments{what, store_from(values), values.number("rounds", is_long ? 10 : 50),
-                          values.number("candidates", crowd), values.flag("json")};
+    return BenchArguments{what,
+                          store_from(values),
+                          values.number("rounds", is_long ? 10 : 50),
+                          values.number("candidates", crowd),
+                          values.number("elections", 1),
+                          values.flag("json")};
   }
   if (given.verb == "demo") return DemoArguments{values.number("rounds", 9), values.flag("keep")};
   if (given.verb == "completion") {

@@ -60,11 +60,16 @@ struct DoctorArguments {
   bool json = false;
 };
 
+struct SqlArguments {
+  StoreArguments store{};
+};
+
 struct BenchArguments {
   std::string what;
   StoreArguments store{};
   int rounds = 50;
   int candidates = 3;
+  int elections = 1;
   bool json = false;
 };
 
@@ -80,9 +85,10 @@ struct VersionArguments {
   bool json = false;
 };
 
-using Command = std::variant<RunArguments, JoinArguments, StatusArguments, WatchArguments,
-                             EndArguments, RemoveArguments, DoctorArguments, BenchArguments,
-                             DemoArguments, CompletionArguments, ManArguments, VersionArguments>;
+using Command =
+    std::variant<RunArguments, JoinArguments, StatusArguments, WatchArguments, EndArguments,
+                 RemoveArguments, DoctorArguments, SqlArguments, BenchArguments, DemoArguments,
+                 CompletionArguments, ManArguments, VersionArguments>;
 
 // The text of --help, to be printed instead of doing anything.
 struct Help {

@@ -36,7 +36,10 @@ double round_trip_us(const StoreArguments& arguments) {
 Figures measure(const BenchArguments& arguments, const Signals& signals) {
   if (arguments.what == "first") return bench_first(arguments, signals);
   if (arguments.what == "handoff") return bench_hand_over(arguments, signals);
-  if (arguments.what == "crash") return bench_crash(arguments, signals);
+  if (arguments.what == "crash") {
+    return arguments.elections > 1 ? bench_crash_of_many(arguments, signals)
+                                   : bench_crash(arguments, signals);
+  }
   if (arguments.what == "check") return bench_check(arguments, signals);
   if (arguments.what == "idle") return bench_idle(arguments, signals);
   return bench_scale(arguments, signals);
@@ -44,9 +47,10 @@ Figures measure(const BenchArguments& arguments, const Signals& signals) {
 
 std::vector<std::string> elections_of(const BenchArguments& arguments) {
   std::vector<std::string> elections{bench_election()};
-  for (int i = 0; arguments.what == "scale" && i < arguments.candidates; ++i) {
-    elections.push_back(scale_election(i));
-  }
+  const int more = arguments.what == "scale" ? arguments.candidates
+                   : arguments.elections > 1 ? arguments.elections
+                                             : 0;
+  for (int i = 0; i < more; ++i) elections.push_back(scale_election(i));
   return elections;
 }
 
@@ -58,9 +62,14 @@ std::optional<std::string> hindrance(const BenchArguments& arguments) {
     return "memory: is not shared between processes, and the candidates of this benchmark are "
            "processes: use another store, such as file:";
   }
-  if (arguments.what == "idle" && !redis_address(url)) {
+  const bool counts = redis_address(url) || url.starts_with("postgres");
+  if (arguments.what == "idle" && !counts) {
     return "not available: there is no server that counts its commands, or it is not asked for "
-           "them over TLS: use redis://host:port";
+           "them over TLS: use redis://host:port or postgres://host/database";
+  }
+  if (arguments.what != "crash" && arguments.elections > 1) {
+    return "--elections is for bench crash; bench scale has --candidates, each in an election of "
+           "its own";
   }
   return std::nullopt;
 }
@@ -70,13 +79,25 @@ std::optional<std::string> hindrance(const BenchArguments& arguments) {
 // What a killed leader holds can be removed when its lease is over.
 void purge(const StoreArguments& arguments, const std::vector<std::string>& elections) {
   const auto store = open(arguments.url, arguments.options);
-  const Instant limit = boot_now() + 2 * store->lease() + std::chrono::seconds{1};
+  const auto is_left = [&](const std::string& each) {
+    const auto removed = remove(*store, each, Remains::nothing);
+    return !removed && removed.error().code == ErrorCode::invalid_state;
+  };
+  std::vector<std::string> left;
   for (const std::string& each : elections) {
-    while (boot_now() < limit) {
-      const auto removed = remove(*store, each, Remains::nothing);
-      if (removed || removed.error().code != ErrorCode::invalid_state) break;
-      static_cast<void>(end(*store, each));
+    if (!is_left(each)) continue;
+    static_cast<void>(end(*store, each));
+    left.push_back(each);
+  }
+  const Duration patience = 2 * store->lease() + std::chrono::seconds{1};
+  Instant limit = boot_now() + patience;
+  while (!left.empty() && boot_now() < limit) {
+    if (is_left(left.back())) {
+      static_cast<void>(end(*store, left.back()));
       std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    } else {
+      left.pop_back();
+      limit = boot_now() + patience;
     }
   }
 }

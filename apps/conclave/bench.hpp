@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,10 +83,32 @@ struct RawClients {
 [[nodiscard]] RawClients make_raw_clients(const StoreArguments& store);
 [[nodiscard]] RawClients make_raw_file(const std::string& url);
 [[nodiscard]] RawClients make_raw_redis(const StoreArguments& store);
+[[nodiscard]] RawClients make_raw_postgres(const StoreArguments& store);
+
+// What a server has done so far, by names that only its kind has.
+using Counts = std::map<std::string, double>;
+
+class Meter {
+ public:
+  virtual ~Meter() = default;
+  [[nodiscard]] virtual Counts counted() = 0;  // without this very question
+  // What it did in between, in each lease.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, double>> told(const Counts& more) = 0;
+};
+
+// Nothing where there is no server that counts, or it cannot be asked.
+[[nodiscard]] std::unique_ptr<Meter> make_meter(const StoreArguments& store);
+[[nodiscard]] std::unique_ptr<Meter> make_postgres_meter(const StoreArguments& store);
 
 // One round of each, into the figures.
 void measure_raw(const RawClients& clients, const std::function<Crash(RawClient&)>& act,
                  Figures& figures);
+
+// When the server lets the place of this leader go, on our clock; nothing where it is not the
+// server that waits for a lease to end.
+[[nodiscard]] std::optional<Instant> end_of_lease(const StoreArguments& store,
+                                                  const std::string& election,
+                                                  const std::string& leader);
 
 // Nothing of that election is left behind, perhaps after its lease.
 void purge(const StoreArguments& store, const std::vector<std::string>& elections);
@@ -93,6 +116,7 @@ void purge(const StoreArguments& store, const std::vector<std::string>& election
 [[nodiscard]] Figures bench_first(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_hand_over(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_crash(const BenchArguments& arguments, const Signals& signals);
+[[nodiscard]] Figures bench_crash_of_many(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_check(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_scale(const BenchArguments& arguments, const Signals& signals);
 [[nodiscard]] Figures bench_idle(const BenchArguments& arguments, const Signals& signals);

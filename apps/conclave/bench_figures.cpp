@@ -76,6 +76,7 @@ int print_figures(const BenchArguments& arguments, const Figures& figures, doubl
 RawClients make_raw_clients(const StoreArguments& store) {
   if (store.url.starts_with("file:")) return make_raw_file(store.url);
   if (store.url.starts_with("redis")) return make_raw_redis(store);
+  if (store.url.starts_with("postgres")) return make_raw_postgres(store);
   return {nullptr, nullptr, "not available: this store has no minimal client"};
 }
 

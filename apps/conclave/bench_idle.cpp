@@ -1,7 +1,7 @@
 // What a leader and followers that only wait cost the server.
+#include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
 #include <sstream>
 #include <thread>
 
@@ -18,29 +18,54 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Counts = std::map<std::string, double>;
+class RedisMeter final : public Meter {
+ public:
+  explicit RedisMeter(const RedisAddress& address) : client_(address) {}
 
-// "cmdstat_hset:calls=7,usec=..." for each command.
-Counts counted(RedisClient& client) {
-  Counts counts;
-  std::istringstream lines(client.ask({"INFO", "commandstats"}).text);
-  for (std::string line; std::getline(lines, line);) {
-    constexpr std::string_view begin = "cmdstat_";
-    constexpr std::string_view calls = ":calls=";
-    const auto colon = line.find(calls);
-    if (!line.starts_with(begin) || colon == std::string::npos) continue;
-    counts[line.substr(begin.size(), colon - begin.size())] =
-        std::stod(line.substr(colon + calls.size()));
+  // "cmdstat_hset:calls=7,usec=..." for each command.
+  Counts counted() override {
+    Counts counts;
+    std::istringstream lines(client_.ask({"INFO", "commandstats"}).text);
+    for (std::string line; std::getline(lines, line);) {
+      constexpr std::string_view begin = "cmdstat_";
+      constexpr std::string_view calls = ":calls=";
+      const auto colon = line.find(calls);
+      if (!line.starts_with(begin) || colon == std::string::npos) continue;
+      counts[line.substr(begin.size(), colon - begin.size())] =
+          std::stod(line.substr(colon + calls.size()));
+    }
+    counts["info"] -= asked_++;
+    return counts;
   }
-  return counts;
-}
 
-// What clients send; the rest is executed by their scripts, which call none of these.
-bool is_sent(const std::string& command) {
-  constexpr std::array<std::string_view, 7> sent{"eval",      "evalsha",     "ping",  "hello",
-                                                 "subscribe", "unsubscribe", "select"};
-  return std::find(sent.begin(), sent.end(), command) != sent.end();
-}
+  std::vector<std::pair<std::string, double>> told(const Counts& more) override {
+    double total = 0;
+    double sent = 0;
+    for (const auto& [command, count] : more) {
+      total += count;
+      if (is_sent(command)) sent += count;
+    }
+    const auto of = [&](const char* command) {
+      const auto found = more.find(command);
+      return found != more.end() ? found->second : 0;
+    };
+    return {{"sent_per_lease", sent},
+            {"scripts_per_lease", of("eval") + of("evalsha")},
+            {"pings_per_lease", of("ping")},
+            {"executed_per_lease", total}};
+  }
+
+ private:
+  // What clients send; the rest is executed by their scripts, which call none of these.
+  static bool is_sent(const std::string& command) {
+    constexpr std::array<std::string_view, 7> sent{"eval",      "evalsha",     "ping",  "hello",
+                                                   "subscribe", "unsubscribe", "select"};
+    return std::find(sent.begin(), sent.end(), command) != sent.end();
+  }
+
+  RedisClient client_;
+  double asked_ = 0;
+};
 
 // Each with a store object of its own, as if it were a process of its own.
 class Idlers {
@@ -78,37 +103,32 @@ class Idlers {
 
 }  // namespace
 
+std::unique_ptr<Meter> make_meter(const StoreArguments& store) {
+  if (const auto address = redis_address(store.url)) return std::make_unique<RedisMeter>(*address);
+  if (store.url.starts_with("postgres")) return make_postgres_meter(store);
+  return nullptr;
+}
+
 Figures bench_idle(const BenchArguments& arguments, const Signals& signals) {
-  RedisClient client(*redis_address(arguments.store.url));
+  const auto meter = make_meter(arguments.store);
   Idlers idlers(arguments);
   std::this_thread::sleep_for(2 * idlers.lease());  // until nobody is busy with having come
-  const Counts before = counted(client);
+  const Counts before = meter->counted();
   Progress progress(arguments.rounds, signals);
   for (int lease = 0; lease < arguments.rounds; ++lease) {
     std::this_thread::sleep_for(idlers.lease());
     progress.step();
   }
-  Counts after = counted(client);
-  after["info"] -= 1;  // the question of before
-  double total = 0;
-  Counts sent;
-  for (const auto& [command, count] : after) {
-    const auto known = before.find(command);
-    const double more = count - (known != before.end() ? known->second : 0);
-    total += more;
-    if (is_sent(command)) sent["all"] += more;
-    sent[command] += more;
-  }
-  const double leases = arguments.rounds;
+  Counts more = meter->counted();
+  for (const auto& [name, count] : before) more[name] -= count;
   Figures figures;
   figures.extras = {{"candidates", arguments.candidates},
                     {"leaders", idlers.leaders()},
                     {"terms_lost", idlers.terms() - 1},
-                    {"lease_s", seconds(idlers.lease())},
-                    {"sent_per_lease", sent["all"] / leases},
-                    {"scripts_per_lease", (sent["eval"] + sent["evalsha"]) / leases},
-                    {"pings_per_lease", sent["ping"] / leases},
-                    {"executed_per_lease", total / leases}};
+                    {"lease_s", seconds(idlers.lease())}};
+  for (const auto& [name, count] : meter->told(more)) {
+    figures.extras.emplace_back(name, count / arguments.rounds);
+  }
   return figures;
 }
 

@@ -17,29 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// When the server lets the place of this leader go, on our clock; nothing where it is not the
-// server that waits for a lease to end. The middle of the quickest of some questions is when the
-// server answered it.
-std::optional<Instant> end_of_lease(const StoreArguments& arguments, const std::string& leader) {
-  const auto store = open(arguments.url, arguments.options);
-  if (store->traits().judge != LeaseJudge::server) return std::nullopt;
-  static_cast<void>(inspect(*store, bench_election()));  // connects
-  Duration quickest = Duration::max();
-  std::optional<Instant> end;
-  for (int i = 0; i < 5; ++i) {
-    const Instant asked = boot_now();
-    const auto seen = inspect(*store, bench_election());
-    const Duration took = boot_now() - asked;
-    const bool there = seen && seen->leader && seen->leader->leader == leader &&
-                       seen->leader->renewed && seen->leader->server_time;
-    if (!there || took >= quickest) continue;
-    quickest = took;
-    const Record& record = *seen->leader;
-    end = asked + took / 2 + (*record.renewed + record.lease - *record.server_time);
-  }
-  return end;
-}
-
 // A crowd of candidates of which one leads.
 class Fleet {
  public:
@@ -78,7 +55,7 @@ class Fleet {
     const Instant killed = boot_now();
     crowd_.at(victim).send(SIGKILL);
     crowd_.at(victim).wait_for_end();  // what it has sent by then still counts
-    const auto over = end_of_lease(store_, victim);
+    const auto over = end_of_lease(store_, bench_election(), victim);
     const Instant elected = wait_for("elected");
     crowd_.remove(victim);
     follows_.erase(victim);
@@ -138,6 +115,28 @@ Figures measure(const BenchArguments& arguments, const Signals& signals,
 }
 
 }  // namespace
+
+// The middle of the quickest of some questions is when the server answered it.
+std::optional<Instant> end_of_lease(const StoreArguments& arguments, const std::string& election,
+                                    const std::string& leader) {
+  const auto store = open(arguments.url, arguments.options);
+  if (store->traits().judge != LeaseJudge::server) return std::nullopt;
+  static_cast<void>(inspect(*store, election));  // connects
+  Duration quickest = Duration::max();
+  std::optional<Instant> end;
+  for (int i = 0; i < 5; ++i) {
+    const Instant asked = boot_now();
+    const auto seen = inspect(*store, election);
+    const Duration took = boot_now() - asked;
+    const bool there = seen && seen->leader && seen->leader->leader == leader &&
+                       seen->leader->renewed && seen->leader->server_time;
+    if (!there || took >= quickest) continue;
+    quickest = took;
+    const Record& record = *seen->leader;
+    end = asked + took / 2 + (*record.renewed + record.lease - *record.server_time);
+  }
+  return end;
+}
 
 // From the start of a candidate's campaign to its election; each is a process of its own, in an
 // election that nobody has heard of before.

@@ -1,18 +1,21 @@
 #include "apps/conclave/bench_raw_process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/output.hpp"
 
 namespace conclave::app {
@@ -75,6 +78,44 @@ void RawProcess::kill() {
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);
   ::waitpid(std::exchange(pid_, -1), nullptr, 0);
+}
+
+RawPassers::RawPassers(const Life& life) {
+  for (std::size_t i = 0; i < passers_.size(); ++i) {
+    passers_.at(i) = std::make_unique<RawProcess>(
+        [&life, i](const RawProcess::Parent& parent) { life(i, parent); });
+    static_cast<void>(passers_.at(i)->hear());
+  }
+}
+
+double RawPassers::hand_over_us() {
+  const RawProcess& holder = *passers_.at(holder_);
+  holder.tell();
+  const Instant begun = holder.hear();
+  holder_ = quickest_but(holder_);
+  return micros(passers_.at(holder_)->hear() - begun);
+}
+
+// Who has something to say first.
+std::size_t RawPassers::quickest_but(std::size_t holder) const {
+  std::array<pollfd, 3> wanted{};
+  for (std::size_t i = 0; i < passers_.size(); ++i) {
+    wanted.at(i) = {i == holder ? -1 : passers_.at(i)->fd(), POLLIN, 0};
+  }
+  if (::poll(wanted.data(), wanted.size(), 10'000) <= 0) {
+    throw std::runtime_error("nobody took the raw lock");
+  }
+  const auto found = std::find_if(wanted.begin(), wanted.end(),
+                                  [](const pollfd& each) { return each.revents != 0; });
+  return static_cast<std::size_t>(found - wanted.begin());
+}
+
+void sleep_until(Instant when) {
+  const auto since = when.time_since_epoch();
+  timespec until{};
+  until.tv_sec = std::chrono::floor<std::chrono::seconds>(since).count();
+  until.tv_nsec = (since - std::chrono::floor<std::chrono::seconds>(since)).count();
+  ::clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, nullptr);
 }
 
 std::string unescaped(const std::string& text) {

@@ -1,8 +1,10 @@
 // A process of a minimal client, and the pipes between it and us.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include <conclave/time.hpp>
@@ -40,6 +42,26 @@ class RawProcess {
   int said_ = -1;
   int told_ = -1;
 };
+
+// Three processes that pass a lock on: always the same, of which two wait. Ours are not new either,
+// and as many.
+class RawPassers {
+ public:
+  // Each says a word when it is there: the first one holds the lock by then. From then on it says
+  // when it has got it, and after it was told to let go, when it was about to.
+  using Life = std::function<void(std::size_t number, const RawProcess::Parent&)>;
+  explicit RawPassers(const Life& life);
+
+  [[nodiscard]] double hand_over_us();
+
+ private:
+  [[nodiscard]] std::size_t quickest_but(std::size_t holder) const;
+
+  std::array<std::unique_ptr<RawProcess>, 3> passers_{};
+  std::size_t holder_ = 0;
+};
+
+void sleep_until(Instant when);
 
 // "a%20b" is "a b".
 [[nodiscard]] std::string unescaped(const std::string& text);

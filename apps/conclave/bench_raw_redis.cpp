@@ -2,7 +2,6 @@
 // expires, SET NX PX to take it, a script that deletes it if it is still one's own, and a message
 // that wakes the next one.
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,14 +36,6 @@ struct Lock {
 
 bool take(RedisClient& client, const Lock& lock, std::string_view id) {
   return client.ask({"SET", lock.key, id, "NX", "PX", lock.lease}).exists;
-}
-
-void sleep_until(Instant when) {
-  const auto since = when.time_since_epoch();
-  timespec until{};
-  until.tv_sec = std::chrono::floor<std::chrono::seconds>(since).count();
-  until.tv_nsec = (since - std::chrono::floor<std::chrono::seconds>(since)).count();
-  ::clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, nullptr);
 }
 
 // Holds the lock whenever it can get it, and lets go when it is told to. It says when it has got
@@ -126,7 +117,7 @@ class RawRedis final : public RawClient {
         client_(lock_.address) {}
   ~RawRedis() override {
     try {
-      passers_ = {};
+      passers_.reset();
       client_.ask({"DEL", lock_.key});
     } catch (const std::exception&) {  // it expires
     }
@@ -134,14 +125,9 @@ class RawRedis final : public RawClient {
   RawRedis(const RawRedis&) = delete;
   RawRedis& operator=(const RawRedis&) = delete;
 
-  // Always the same three processes, of which two wait: ours are not new either, and as many.
   double hand_over_us() override {
-    if (!passers_[0]) start();
-    RawProcess& holder = *passers_.at(holder_);
-    holder.tell();
-    const Instant begun = holder.hear();
-    holder_ = quickest_but(holder_);
-    return micros(passers_.at(holder_)->hear() - begun);
+    if (!passers_) start();
+    return passers_->hand_over_us();
   }
 
   Crash crash() override {
@@ -170,26 +156,9 @@ class RawRedis final : public RawClient {
  private:
   void start() {
     client_.ask({"DEL", lock_.key});
-    for (std::size_t i = 0; i < passers_.size(); ++i) {
-      passers_.at(i) = std::make_unique<RawProcess>([this, i](const RawProcess::Parent& parent) {
-        Passer(lock_, std::to_string(i), parent).live();
-      });
-      static_cast<void>(passers_.at(i)->hear());
-    }
-  }
-
-  // Who has something to say first.
-  std::size_t quickest_but(std::size_t holder) {
-    std::array<pollfd, 3> wanted{};
-    for (std::size_t i = 0; i < passers_.size(); ++i) {
-      wanted.at(i) = {i == holder ? -1 : passers_.at(i)->fd(), POLLIN, 0};
-    }
-    if (::poll(wanted.data(), wanted.size(), 10'000) <= 0) {
-      throw std::runtime_error("nobody took the raw lock");
-    }
-    const auto found = std::find_if(wanted.begin(), wanted.end(),
-                                    [](const pollfd& each) { return each.revents != 0; });
-    return static_cast<std::size_t>(found - wanted.begin());
+    passers_.emplace([this](std::size_t number, const RawProcess::Parent& parent) {
+      Passer(lock_, std::to_string(number), parent).live();
+    });
   }
 
   // On our clock: the middle of the quickest of some questions is when the server answered it.
@@ -210,8 +179,7 @@ class RawRedis final : public RawClient {
 
   const Lock lock_;
   RedisClient client_;
-  std::array<std::unique_ptr<RawProcess>, 3> passers_{};
-  std::size_t holder_ = 0;
+  std::optional<RawPassers> passers_;
 };
 
 }  // namespace

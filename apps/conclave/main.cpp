@@ -21,6 +21,7 @@ struct Carry {
   int operator()(const EndArguments& arguments) const { return end(arguments); }
   int operator()(const RemoveArguments& arguments) const { return remove(arguments); }
   int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
+  int operator()(const SqlArguments& arguments) const { return sql(arguments); }
   int operator()(const BenchArguments& arguments) const { return bench(arguments); }
   int operator()(const DemoArguments& arguments) const { return demo(arguments); }
   int operator()(const CompletionArguments& arguments) const { return completion(arguments); }

@@ -27,6 +27,7 @@ constexpr OptionSpec all_options[] = {
     {"rounds", "N", "bench 50, bench scale and idle 10, demo 9",
      "How often to measure; for scale, for how many seconds; for idle, for how many leases."},
     {"candidates", "N", "3, scale 1000, idle 101", "How many candidates take part."},
+    {"elections", "N", "1", "For crash: how many elections the leader holds."},
     {"keep", "", "", "Leave the demonstration's folder behind, to look at."},
 };
 
@@ -93,14 +94,21 @@ const std::vector<VerbSpec>& all_verbs() {
        "Exit code 0: nothing but notes; 4: warnings; 5: dangers.",
        "conclave doctor --store file:\n"
        "conclave doctor --store redis://localhost:6379"},
+      {"sql",
+       "Print the statements that make the tables of a store",
+       "",
+       {"store", "config"},
+       "For administrators, where candidates have no right to make them. Nothing is connected.",
+       "conclave sql --store postgres://db.example/jobs?schema=elections"},
       {"bench",
        "Measure elections and hand-overs",
        "first|handoff|crash|check|scale|idle",
-       {"store", "lease", "rounds", "candidates", "json", "config"},
+       {"store", "lease", "rounds", "candidates", "elections", "json", "config"},
        "first: from the start to the election. handoff: from the instant at which the old "
        "leader's\n"
        "is_leader() is false to the new one's election. crash: the same from kill -9 of the "
-       "leader.\n"
+       "leader,\n"
+       "with --elections until all of them are led anew.\n"
        "check: one is_leader() against one reading of the clock. scale: many candidates in one "
        "process.\n"
        "idle: commands that a server executes in each lease for a leader and its idle followers.\n"
@@ -109,6 +117,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "store without the library, in the same run; bare is that without waiting for the disk.",
        "conclave bench handoff --store file: --rounds 100\n"
        "conclave bench handoff --store redis://localhost:6379\n"
+       "conclave bench crash --store postgres://localhost/jobs --elections 1000\n"
        "conclave bench crash --json"},
       {"demo",
        "Show three candidates, hand-overs and crashes, in ten seconds",

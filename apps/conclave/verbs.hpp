@@ -12,6 +12,7 @@ int watch(const WatchArguments& arguments);
 int end(const EndArguments& arguments);
 int remove(const RemoveArguments& arguments);
 int doctor(const DoctorArguments& arguments);
+int sql(const SqlArguments& arguments);
 int bench(const BenchArguments& arguments);
 int demo(const DemoArguments& arguments);
 int completion(const CompletionArguments& arguments);

@@ -36,6 +36,10 @@ struct StoreOptions {
 [[nodiscard]] CONCLAVE_API Result<std::shared_ptr<Store>> try_open(
     std::string_view url, const StoreOptions& options = {});
 
+// What an administrator of the server executes, where candidates have no right to do it themselves:
+// the statements that make the tables. An error where a store has none.
+[[nodiscard]] CONCLAVE_API Result<std::string> schema_of(std::string_view url);
+
 // The URL without its password: for logs, messages and figures.
 [[nodiscard]] CONCLAVE_API std::string public_url(std::string_view url);
 

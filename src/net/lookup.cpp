@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 
+#include <array>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
 #include <cstring>
@@ -115,6 +116,13 @@ boost::asio::execution_context::id Lookups::id;
 std::vector<SocketAddress> numeric_addresses(const std::string& host) {
   auto found = addresses_of(host, AI_NUMERICHOST);
   return found ? *std::move(found) : std::vector<SocketAddress>{};
+}
+
+std::string numeric_text(const SocketAddress& address) {
+  std::array<char, NI_MAXHOST> text{};
+  const int failure = ::getnameinfo(reinterpret_cast<const sockaddr*>(&address.bytes), address.size,
+                                    text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return failure == 0 ? text.data() : std::string{};
 }
 
 void look_up(AsioLoop& loop, const std::string& host, std::function<void(const Addresses&)> done) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <conclave/export.hpp>
 #include <conclave/result.hpp>
 
 #include "net/asio_loop.hpp"
@@ -28,10 +29,14 @@ struct SocketAddress {
 using Addresses = Result<std::vector<SocketAddress>>;
 
 // For "127.0.0.1", "::1" and "fe80::1%eth0"; empty for a name.
-[[nodiscard]] std::vector<SocketAddress> numeric_addresses(const std::string& host);
+[[nodiscard]] CONCLAVE_API std::vector<SocketAddress> numeric_addresses(const std::string& host);
+
+// As it was before it was looked up: "127.0.0.1", "fe80::1%eth0".
+[[nodiscard]] CONCLAVE_API std::string numeric_text(const SocketAddress& address);
 
 // On the loop's thread; `done` comes there too, never inside the call, and not after the loop's
 // end.
-void look_up(AsioLoop& loop, const std::string& host, std::function<void(const Addresses&)> done);
+CONCLAVE_API void look_up(AsioLoop& loop, const std::string& host,
+                          std::function<void(const Addresses&)> done);
 
 }  // namespace conclave::net

@@ -29,6 +29,18 @@ std::optional<Error> check_options(const net::Url& url, const net::Opener& opene
   return std::nullopt;
 }
 
+const net::Opener* opener_of(std::string_view scheme) {
+  for (const net::Opener* each : stores::openers()) {
+    if (each->scheme == scheme) return each;
+  }
+  return nullptr;
+}
+
+Error unknown_scheme(const std::string& scheme) {
+  return invalid_argument("no store has the scheme " + scheme + ": this build knows " +
+                          listed(schemes(), ":"));
+}
+
 }  // namespace
 
 std::vector<std::string> schemes() {
@@ -63,25 +75,33 @@ std::string public_url(std::string_view url) {
 }
 
 Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOptions& options) {
+  if (const net::Opener* const by_itself = opener_of(text.substr(0, text.find(':')));
+      by_itself != nullptr && by_itself->open_text != nullptr) {
+    return by_itself->open_text(text, options);
+  }
   Result<net::Url> parsed = net::parse_url(text);
   if (!parsed) return parsed.error();
   net::Url url = *std::move(parsed);
-  const auto openers = stores::openers();
-  const auto opener = std::find_if(openers.begin(), openers.end(), [&](const net::Opener* each) {
-    return each->scheme == url.scheme;
-  });
-  if (opener == openers.end()) {
-    return invalid_argument("no store has the scheme " + url.scheme + ": this build knows " +
-                            listed(schemes(), ":"));
-  }
+  const net::Opener* const opener = opener_of(url.scheme);
+  if (opener == nullptr) return unknown_scheme(url.scheme);
   StoreOptions merged = options;
   if (auto lease = url.query.extract("lease"); lease && !merged.lease) {
     const Result<Duration> value = parse_duration("lease", lease.mapped());
     if (!value) return value.error();
     merged.lease = *value;
   }
-  if (auto error = check_options(url, **opener)) return *std::move(error);
-  return (*opener)->open(url, merged);
+  if (auto error = check_options(url, *opener)) return *std::move(error);
+  return opener->open(url, merged);
+}
+
+Result<std::string> schema_of(std::string_view text) {
+  const auto scheme = text.substr(0, text.find(':'));
+  const net::Opener* const opener = opener_of(scheme);
+  if (opener != nullptr && opener->schema != nullptr) return opener->schema(text);
+  if (const auto parsed = net::parse_url(text); !parsed) return parsed.error();
+  if (opener == nullptr) return unknown_scheme(std::string(scheme));
+  return invalid_argument("the store " + std::string(scheme) +
+                          ": has no tables: nothing has to be made before it is used");
 }
 
 std::shared_ptr<Store> open(std::string_view url, const StoreOptions& options) {

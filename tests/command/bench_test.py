@@ -9,6 +9,7 @@ import subprocess
 import unittest
 
 from driver import Case, Process, binary, clean_environment
+from postgres import Server
 
 Case.command = binary()
 
@@ -20,6 +21,8 @@ RAW_BEYOND = ["raw_beyond_lease_p50_us", "raw_beyond_lease_p99_us"]
 SCALE = ["candidates", "leaders", "bytes_each", "core_percent", "late_renewals", "terms_lost"]
 IDLE = ["candidates", "leaders", "terms_lost", "lease_s", "sent_per_lease", "scripts_per_lease", "pings_per_lease",
         "executed_per_lease"]
+IDLE_POSTGRES = IDLE[:4] + ["transactions_per_lease", "wal_bytes_per_lease"]
+MODES = {"advisory": "", "strict": "?strict=true", "lease": "?mode=lease"}
 
 
 class Bench(Case):
@@ -172,6 +175,97 @@ class BenchRedis(Case):
         bench.send(signal.SIGINT)
         self.assertEqual(bench.wait(), 128 + signal.SIGINT)
         self.assertEqual(self.keys(), [])
+
+
+class BenchPostgres(Case):
+    """With a server of its own, on a socket."""
+
+    lease = "2s"  # a busy machine shall answer within an eighth of it
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.close)
+
+    def url(self, user="conclave", more=""):
+        folder = str(self.server.folder).replace("/", "%2F")
+        return f"postgres://{user}:secret@{folder}/postgres{more}"
+
+    def sql(self, statement):
+        return self.server.sql(statement).split()
+
+    def assert_nothing_is_left(self):
+        self.assertEqual(self.sql("select name from conclave_election"), [])
+        self.assertEqual(self.sql("select relname from pg_class where relname like 'conclave_bench%'"), [])
+
+    def bench(self, what, *more, url=None):
+        code, out, complaint = self.ask("bench", what, "--json", "--lease", self.lease, *more,
+                                        environment={"CONCLAVE_STORE": url or self.url()})
+        self.assertEqual((code, complaint), (0, ""), out)
+        self.assertNotIn("secret", out)
+        self.assert_nothing_is_left()
+        return json.loads(out)
+
+    def test_processes(self):
+        for mode, more in MODES.items():
+            for what in ("first", "handoff"):
+                with self.subTest(mode=mode, what=what):
+                    line = self.bench(what, "--rounds", 3, url=self.url(more=more))
+                    self.assertEqual(list(line), FIELDS + RAW)
+                    self.assertGreater(line["raw_p50_us"], 0)
+
+    def test_crash(self):
+        self.assertEqual(list(self.bench("crash", "--rounds", 3)), FIELDS + RAW)
+        for mode in ("strict", "lease"):
+            with self.subTest(mode=mode):
+                line = self.bench("crash", "--rounds", 1, url=self.url(more=MODES[mode]))
+                self.assertEqual(list(line), FIELDS + RAW[:2] + BEYOND + RAW_BEYOND)
+                for ours, beyond in (("p50_us", "beyond_lease_p50_us"), ("raw_p50_us", "raw_beyond_lease_p50_us")):
+                    self.assertGreater(line[ours], line[beyond], "it was killed before its lease ended")
+
+    def test_crash_of_many(self):
+        line = self.bench("crash", "--elections", 20, "--rounds", 2)
+        self.assertEqual(list(line), FIELDS + ["raw", "elections"])
+        self.assertEqual(line["elections"], 20)
+        self.assertGreater(line["p50_us"], 0)
+        line = self.bench("crash", "--elections", 20, "--rounds", 1, url=self.url(more=MODES["lease"]))
+        self.assertEqual(list(line), FIELDS + BEYOND + ["raw", "elections"])
+        self.assertGreater(line["p50_us"], line["beyond_lease_p50_us"])
+
+    def test_scale(self):
+        for mode, more in MODES.items():
+            with self.subTest(mode=mode):
+                line = self.bench("scale", "--rounds", 1, "--candidates", 50, url=self.url(more=more))
+                self.assertEqual(list(line), FIELDS + SCALE)
+                self.assertEqual((line["leaders"], line["terms_lost"]), (50, 0))
+
+    def test_idle(self):
+        for mode, more in MODES.items():
+            with self.subTest(mode=mode):
+                line = self.bench("idle", "--rounds", 2, "--candidates", 3, url=self.url(more=more))
+                self.assertEqual(list(line), ["bench", "store", "rounds", "rtt_us"] + IDLE_POSTGRES)
+                self.assertGreater(line["transactions_per_lease"], 0, "the leader renews")
+
+    def test_what_cannot_be_measured(self):
+        self.bench("first", "--rounds", 1)  # which makes the tables
+        self.assert_refused(self.ask("bench", "handoff", "--elections", 2, environment={"CONCLAVE_STORE": self.url()}), 2,
+                            "bench crash")
+        self.sql("create role plain login")
+        self.sql("grant all on conclave_election, conclave_session, conclave_server to plain")
+        line = self.bench("first", "--rounds", 1, url=self.url("plain"))
+        self.assertEqual(list(line), FIELDS + ["raw"])
+        self.assertRegex(line["raw"], "^not available: .*permission denied")
+        self.assert_refused(self.ask("bench", "first", environment={"CONCLAVE_STORE": self.url("nobody")}), 1,
+                            "does not let this user in")
+
+    def test_a_killed_leader_leaves_nothing(self):
+        bench = self.start("bench", "handoff", "--lease", self.lease, "--rounds", 100000, terminal=(24, 80),
+                           environment={"CONCLAVE_STORE": self.url()})
+        bench.out.wait_text("1 of 100000")
+        bench.send(signal.SIGINT)
+        self.assertEqual(bench.wait(), 128 + signal.SIGINT)
+        self.assert_nothing_is_left()
 
 
 if __name__ == "__main__":

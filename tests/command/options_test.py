@@ -20,7 +20,8 @@ TABLE = {
     "end": "store election json config",
     "remove": "store election purge json config",
     "doctor": "store lease json config",
-    "bench": "store lease rounds candidates json config",
+    "sql": "store config",
+    "bench": "store lease rounds candidates elections json config",
     "demo": "rounds keep config",
     "completion": "",
     "man": "",
@@ -29,7 +30,8 @@ TABLE = {
 OPERANDS = {"run": ["--", "true"], "bench": ["first"], "completion": ["bash"]}
 FLAGS = {"json", "once", "purge", "keep"}
 GOOD = {"election": "e", "lease": "1s", "id": "me", "metadata": "here", "grace": "100ms", "drain": "1s",
-        "term-limit": "1m", "restart": "never", "on-lost": "wait", "timeout": "1m", "rounds": "1", "candidates": "1"}
+        "term-limit": "1m", "restart": "never", "on-lost": "wait", "timeout": "1m", "rounds": "1", "candidates": "1",
+        "elections": "1"}
 LONG = "x" * 5000
 BAD = {"store": "nonsense:", "election": LONG, "id": LONG, "metadata": LONG, "config": "/no/such/file"}
 NAMED = {"store": "nonsense", "election": "election name", "id": "candidate id", "metadata": "metadata"}

@@ -24,6 +24,10 @@ struct Box {
 
 }  // namespace
 
+std::string Conformance::trouble_of(const Member& member) {
+  return member->id() + ": " + member->last<core::Failed>().value_or(core::Failed{}).error.message;
+}
+
 void Conformance::TearDown() {
   if (const auto found = contradiction()) ADD_FAILURE() << *found;
 }
@@ -58,7 +62,10 @@ CampaignAnswer Conformance::campaign(Store& store, const Bid& bid) {
 Granted Conformance::granted(Store& store, const Bid& bid) {
   const CampaignAnswer answered = campaign(store, bid);
   const auto* grant = std::get_if<Granted>(&answered);
-  EXPECT_NE(grant, nullptr) << bid.candidate << " was not granted the place";
+  EXPECT_NE(grant, nullptr) << bid.candidate << " was not granted the place"
+                            << (std::holds_alternative<Unknown>(answered)
+                                    ? ": " + std::get<Unknown>(answered).error.message
+                                    : "");
   return grant != nullptr ? *grant : Granted{};
 }
 
@@ -139,7 +146,8 @@ Conformance::Member Conformance::make_on(const std::shared_ptr<FaultyStore>& sto
 Conformance::Member Conformance::join(const std::string& id, CandidateOptions options) {
   Member member = make(id, std::move(options));
   member->start();
-  EXPECT_TRUE(run_until([&] { return member->role() == Role::follower || member->leads(); }));
+  EXPECT_TRUE(run_until([&] { return member->role() == Role::follower || member->leads(); }))
+      << trouble_of(member);
   return member;
 }
 

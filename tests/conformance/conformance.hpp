@@ -64,6 +64,9 @@ class Conformance : public ::testing::TestWithParam<MakeFixture> {
   // Started, and waited for until it stands in line or leads, so that the order is known.
   Member join(const std::string& id, CandidateOptions options = {});
 
+  // What it said went wrong last, for the words of a test that fails.
+  [[nodiscard]] static std::string trouble_of(const Member& member);
+
   [[nodiscard]] bool until_leads(const Member& member);
   [[nodiscard]] bool until_stopped(const Member& member);
   // Whoever leads is stopped, until all are.

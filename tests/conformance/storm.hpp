@@ -38,6 +38,8 @@ class Storm : public Faults {
   // After which another one has to lead.
   virtual void trouble_the_server(Contender& leader) = 0;
   virtual void heal_the_server() {}
+  // Followers know who leads; where they do not, they know that somebody does.
+  [[nodiscard]] virtual bool tells_names() { return true; }
 
   void run_storm() {
     run_rounds();
@@ -102,10 +104,14 @@ class Storm : public Faults {
       const Contender* const found = leader();
       return found != nullptr &&
              std::all_of(contenders_.begin(), contenders_.end(), [&](const Contender& each) {
-               return &each == found || (each.member->role() == Role::follower &&
-                                         each.member->leader() == found->member->id());
+               return &each == found ||
+                      (each.member->role() == Role::follower && knows(each, *found));
              });
     });
+  }
+  [[nodiscard]] bool knows(const Contender& each, const Contender& leader) {
+    const std::string name = each.member->leader();
+    return tells_names() ? name == leader.member->id() : !name.empty();
   }
   void calm_the_network() {
     for (Contender& each : contenders_) each.gate->pass();

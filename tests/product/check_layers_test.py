@@ -47,6 +47,12 @@ class CheckLayers(unittest.TestCase):
         self.finds(store | {"src/stores/x/x.cpp": '#include "core/a.hpp"\n'}, "may not use core/a.hpp")
         self.finds(store | {"src/stores/x/x.cpp": '#include "stores/y/y.hpp"\n'}, "may not use stores/y")
 
+    def test_the_client_library_of_a_store_is_its_own(self):
+        store = {"src/stores/x/README.md": "x", "src/stores/x/CMakeLists.txt": "x.cpp"}
+        self.finds(store | {"src/stores/x/x.cpp": "#include <libpq-fe.h>\n"}, "may not use <libpq-fe.h>")
+        own = {"src/stores/postgres/README.md": "p", "src/stores/postgres/CMakeLists.txt": "p.cpp"}
+        self.assertEqual(breaches(own | {"src/stores/postgres/p.cpp": "#include <libpq-fe.h>\n"}), "")
+
     def test_public_headers_use_std_only(self):
         self.finds({"include/README.md": "", "include/conclave/x.hpp": "#pragma once\n#include <boost/asio.hpp>\n"},
                    "standard library only")

@@ -2,8 +2,11 @@
 """Every example ends by itself and says what it should, alone on a store of its own."""
 
 import contextlib
+import os
 import pathlib
+import pwd
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,8 +29,9 @@ EXPECTED = {
     "observer": ["the leader is at 10.0.0.7:8080"],
     "events": ["started", "elected", "leader_changed", "stopping", "lost", "leader_changed", "stopped"],
     "redis_client": ["elected over the program's own client, in a term that is valid"],
+    "postgres_client": ["written by the leader", "refused: that term is over"],
 }  # fmt: skip
-ON_ANY_STORE = set(EXPECTED) - {"redis_client"}
+ON_ANY_STORE = set(EXPECTED) - {"redis_client", "postgres_client"}
 
 
 @contextlib.contextmanager
@@ -43,6 +47,30 @@ def redis_server():
             yield socket
         finally:
             server.kill()
+            server.communicate()
+
+
+@contextlib.contextmanager
+def postgres_server():
+    """The URL of a server that ends with its user, and does not run as root."""
+    programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+    command = ["setpriv", "--pdeathsig=KILL"]
+    with tempfile.TemporaryDirectory() as folder:
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("postgres")
+            command += [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+            shutil.chown(folder, user.pw_uid, user.pw_gid)
+        data = f"{folder}/data"
+        subprocess.run([*command, programs / "initdb", "--no-sync", "--auth=trust", "--username=conclave", "--locale=C",
+                        "--encoding=UTF8", data], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+        server = subprocess.Popen([*command, programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=",
+                                   "-c", "fsync=off"], stderr=subprocess.PIPE, text=True, cwd=folder)
+        try:
+            while "database system is ready to accept connections" not in server.stderr.readline():
+                assert server.poll() is None, "postgres ended"
+            yield f"postgresql://conclave@/postgres?host={folder}"
+        finally:
+            server.terminate()  # waits until all have gone
             server.communicate()
 
 
@@ -67,6 +95,13 @@ class Examples(unittest.TestCase):
             for name in sorted(ON_ANY_STORE):
                 with self.subTest(name):
                     self.run_example(name, f"redis+unix://{socket}?lease=1s")
+
+    def test_all_of_them_on_postgres(self):
+        with postgres_server() as url:
+            self.run_example("postgres_client", url)
+            for name in sorted(ON_ANY_STORE):
+                with self.subTest(name):
+                    self.run_example(name, f"{url}&lease=1s")
 
     def test_of_three_instances_one_migrates(self):
         with tempfile.TemporaryDirectory() as folder:

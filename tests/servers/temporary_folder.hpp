@@ -12,9 +12,10 @@ namespace conclave::servers {
 
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(const std::string& purpose)
-      : path_(std::filesystem::temp_directory_path().string() + "/conclave-" + purpose +
-              "-XXXXXX") {
+  explicit TemporaryFolder(
+      const std::string& purpose,
+      const std::string& parent = std::filesystem::temp_directory_path().string())
+      : path_(parent + "/conclave-" + purpose + "-XXXXXX") {
     if (::mkdtemp(path_.data()) == nullptr) {
       throw std::system_error(errno, std::generic_category(), "no temporary folder " + path_);
     }

@@ -12,7 +12,7 @@ constexpr std::size_t looks_at_a_time = 50;
 }  // namespace
 
 Operation RedisStore::observe(std::string election, std::string candidate, Sink sink) {
-  const Operation operation = ++last_operation_;
+  const Operation operation = calls_.number();
   const std::string record = key(election);
   const Spot* const known = spots_.find(record);
   const bool first = known == nullptr || !known->is_heard();
@@ -47,7 +47,7 @@ void RedisStore::is_hearing(const std::string& channel) {
   hearing_ = Hearing::yes;
   refusal_.reset();
   told_of_refusal_.clear();
-  const std::weak_ptr alive = alive_;
+  const auto alive = calls_.alive();
   for (const Task& each : std::exchange(until_sure_, {})) {
     if (alive.expired()) return;
     each();
@@ -67,7 +67,7 @@ void RedisStore::is_deaf() {
   spots_.for_each([&](const std::string& record, const Spot& spot) {
     if (spot.is_heard()) look_soon(record);
   });
-  const std::weak_ptr alive = alive_;
+  const auto alive = calls_.alive();
   for (const Task& each : std::exchange(until_sure_, {})) {
     if (alive.expired()) return;
     each();
@@ -119,14 +119,14 @@ void RedisStore::leads_no_more(const std::string& record, const Attempt& attempt
 void RedisStore::look_soon(const std::string& record) {
   to_look_.insert(record);
   if (std::exchange(look_planned_, true)) return;
-  loop_->post(while_alive([this] { look(); }));
+  loop_->post(calls_.while_alive([this] { look(); }));
 }
 
 // After a failure. However many fail, one timer is enough.
 void RedisStore::look_later(const std::vector<std::string>& records) {
   to_look_.insert(records.begin(), records.end());
   if (std::exchange(look_planned_, true)) return;
-  loop_->post_at(now() + settings_.request_timeout, while_alive([this] { look(); }));
+  loop_->post_at(now() + settings_.request_timeout, calls_.while_alive([this] { look(); }));
 }
 
 void RedisStore::look() {
@@ -141,18 +141,19 @@ void RedisStore::look() {
 }
 
 void RedisStore::look_at(const std::vector<std::string>& records) {
-  commands_->prepare(while_alive([=, this](const std::optional<Error>& failed) {
+  commands_->prepare(calls_.while_alive([=, this](const std::optional<Error>& failed) {
     if (failed) return look_later(records);
     Command keys;
     for (const std::string& each : records) {
       keys.push_back(each);
       keys.push_back(metadata_key(each));
     }
-    commands_->run(redis::look, keys, {}, while_alive([=, this](const Result<Delivered>& answer) {
+    commands_->run(redis::look, keys, {},
+                   calls_.while_alive([=, this](const Result<Delivered>& answer) {
                      const auto* const found = answer ? elements_in(answer->reply) : nullptr;
                      if (found == nullptr || found->size() != records.size())
                        return look_later(records);
-                     const std::weak_ptr alive = alive_;
+                     const auto alive = calls_.alive();
                      for (std::size_t i = 0; i < records.size() && !alive.expired(); ++i) {
                        if (const auto seen = looked_in((*found)[i])) spots_.tell(records[i], *seen);
                      }

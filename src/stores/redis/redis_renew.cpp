@@ -26,22 +26,20 @@ struct RedisStore::Renewing {
 Operation RedisStore::renew(std::vector<Renewal> due,
                             std::function<void(std::size_t, RenewAnswer)> done) {
   const auto renewing = std::make_shared<Renewing>();
-  renewing->operation = ++last_operation_;
+  renewing->operation = calls_.number();
   renewing->due = std::move(due);
   renewing->done = std::move(done);
   renewing->open = renewing->due.size();
   renewing->answered.resize(renewing->due.size());
   const auto all = [this, renewing](const Error& error) {
-    const std::weak_ptr alive = alive_;
+    const auto alive = calls_.alive();
     for (std::size_t i = 0; i < renewing->due.size() && !alive.expired(); ++i) {
       tell_renewed(renewing, i, Unknown{error});
     }
   };
   if (renewing->open == 0) return renewing->operation;
-  calls_.emplace(renewing->operation, [this, all] {
-    loop_->post(while_alive([this, all] { all(given_up(commands_->where())); }));
-  });
-  commands_->prepare(while_alive([this, renewing, all](const std::optional<Error>& failed) {
+  calls_.begin(renewing->operation, [this, all] { all(given_up(commands_->where())); });
+  commands_->prepare(calls_.while_alive([this, renewing, all](const std::optional<Error>& failed) {
     if (failed) return all(*failed);
     if (renewing->open == 0) return;
     for (std::size_t first = 0; first < renewing->due.size(); first += renewals_at_a_time) {
@@ -63,7 +61,7 @@ void RedisStore::renew_some(const RenewingPtr& renewing, std::size_t first, std:
     arguments.push_back(std::to_string(each.term.value));
   }
   commands_->run(redis::renew, keys, arguments,
-                 while_alive([=, this](const Result<Delivered>& answer) {
+                 calls_.while_alive([=, this](const Result<Delivered>& answer) {
                    renewed_some(renewing, first, count, answer);
                  }));
 }
@@ -71,7 +69,7 @@ void RedisStore::renew_some(const RenewingPtr& renewing, std::size_t first, std:
 void RedisStore::renewed_some(const RenewingPtr& renewing, std::size_t first, std::size_t count,
                               const Result<Delivered>& answer) {
   const auto* const words = answer ? elements_in(answer->reply) : nullptr;
-  const std::weak_ptr alive = alive_;
+  const auto alive = calls_.alive();
   if (words == nullptr || words->size() != count) {
     const auto trouble =
         not_understood<RenewAnswer>(answer, key(renewing->due[first].election), "a renewal");
@@ -120,14 +118,14 @@ void RedisStore::repair(const RenewingPtr& renewing, std::size_t index) {
   const Spot* const spot = spots_.find(record);
   const bool ours = spot != nullptr && spot->led == renewal.attempt;
   const std::string metadata = ours && spot->metadata ? *spot->metadata : std::string{};
-  commands_->prepare(while_alive([=, this](const std::optional<Error>& failed) {
+  commands_->prepare(calls_.while_alive([=, this](const std::optional<Error>& failed) {
     if (failed) return tell_renewed(renewing, index, Unknown{*failed});
     const Renewal& each = renewing->due[index];
     commands_->run(
         redis::repair, {record, metadata_key(record)},
         {to_text(each.attempt), std::to_string(each.term.value), to_micros(settings_.lease),
          each.candidate, metadata},
-        while_alive([=, this](const Result<Delivered>& answer) {
+        calls_.while_alive([=, this](const Result<Delivered>& answer) {
           const std::string_view word = answer ? word_in(answer->reply) : std::string_view{};
           if (!word.empty()) return renewed(renewing, index, word, answer->sent);
           tell_renewed(renewing, index, not_understood<RenewAnswer>(answer, record, "a repair"));
@@ -140,7 +138,7 @@ void RedisStore::tell_renewed(const RenewingPtr& renewing, std::size_t index, Re
   if (renewing->answered[index]) return;
   renewing->answered[index] = true;
   renewing->open -= 1;
-  if (renewing->open == 0) calls_.erase(renewing->operation);
+  if (renewing->open == 0) calls_.end(renewing->operation);
   // Whoever is told may drop the last other one.
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const auto keep = renewing;
@@ -151,7 +149,7 @@ void RedisStore::tell_renewed(const RenewingPtr& renewing, std::size_t index, Re
 
 Operation RedisStore::resign(Resignation resignation, std::function<void(Answer)> done) {
   if (auto error = check_election_name(resignation.election)) {
-    return reply(std::move(done), Answer{Refused{*std::move(error)}});
+    return calls_.reply(std::move(done), Answer{Refused{*std::move(error)}});
   }
   const std::string record = key(resignation.election);
   vanished_.erase(record);
@@ -179,14 +177,14 @@ Operation RedisStore::resign(Resignation resignation, std::function<void(Answer)
 Answer RedisStore::resigned(const Resignation& resignation, const RedisReply& reply) {
   if (elements_in(reply)->size() > 1 && resignation.term) {
     loop_->post_at(now() + announced_after,
-                   while_alive([this, record = key(resignation.election),
-                                term = *resignation.term] { announce(record, term); }));
+                   calls_.while_alive([this, record = key(resignation.election),
+                                       term = *resignation.term] { announce(record, term); }));
   }
   return Done{};
 }
 
 void RedisStore::announce(const std::string& record, Term term) {
-  commands_->prepare(while_alive([this, record, term](const std::optional<Error>& failed) {
+  commands_->prepare(calls_.while_alive([this, record, term](const std::optional<Error>& failed) {
     if (failed) return;
     commands_->run(redis::announce,
                    {record, queue_key(record), waiting_key(record), metadata_key(record)},

@@ -68,7 +68,8 @@ RedisStore::RedisStore(std::shared_ptr<net::AsioLoop> loop, StoreSettings settin
       settings_(std::move(settings)),
       traits_(traits_of(inbox != nullptr)),
       inbox_id_(inbox_channel(settings_.prefix, random_id())),
-      commands_(std::move(commands)) {
+      commands_(std::move(commands)),
+      calls_(*loop_, [this] { return given_up(commands_->where()); }) {
   if (inbox == nullptr) {
     hearing_ = Hearing::no;
     return;
@@ -99,27 +100,24 @@ void RedisStore::cancel(Operation operation) {
     if (inbox_) inbox_->unsubscribe(news_channel(*record));
     return;
   }
-  const auto call = calls_.find(operation);
-  if (call == calls_.end()) return;
-  const Task give_up = call->second;
-  give_up();
+  calls_.give_up(operation);
 }
 
 // ---------------------------------------------------------------- campaign
 
 Operation RedisStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done) {
   if (auto error = check_bid(bid))
-    return reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
-  const auto call = begin<CampaignAnswer>(std::move(done));
+    return calls_.reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
+  const auto call = calls_.begin<CampaignAnswer>(std::move(done));
   const Operation operation = call->operation;
   if (inbox_) inbox_->open();
   if (hearing_ == Hearing::unsure) {
     until_sure_.emplace_back([this, call, bid = std::move(bid)] { this->bid(bid, call); });
     if (until_sure_.size() == 1) {
       // A server that is silent on that connection must not keep the other one from bidding.
-      loop_->post_at(now() + settings_.request_timeout, while_alive([this] {
-                       if (hearing_ == Hearing::unsure) is_deaf();
-                     }));
+      loop_->post_at(now() + settings_.request_timeout, calls_.while_alive([this] {
+        if (hearing_ == Hearing::unsure) is_deaf();
+      }));
     }
     commands_->prepare([](const std::optional<Error>&) {});  // meanwhile
   } else {
@@ -128,16 +126,16 @@ Operation RedisStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done
   return operation;
 }
 
-void RedisStore::bid(const Bid& bid, const CallPtr<CampaignAnswer>& call) {
-  if (!call->done) return;
+void RedisStore::bid(const Bid& bid, const net::CallPtr<CampaignAnswer>& call) {
+  if (!call->is_open()) return;
   // There is no other way to tell a candidate. It repeats its bid at once, and nothing was lost.
   if (refusal_ && told_of_refusal_.emplace(bid.election, bid.candidate).second) {
-    return loop_->post(
-        while_alive([this, call, why = *refusal_] { answer(call, CampaignAnswer{Unknown{why}}); }));
+    return loop_->post(calls_.while_alive(
+        [this, call, why = *refusal_] { calls_.answer(call, CampaignAnswer{Unknown{why}}); }));
   }
-  commands_->prepare(while_alive([this, bid, call](const std::optional<Error>& failed) {
-    if (failed) return answer(call, CampaignAnswer{Unknown{*failed}});
-    if (!call->done) return;
+  commands_->prepare(calls_.while_alive([this, bid, call](const std::optional<Error>& failed) {
+    if (failed) return calls_.answer(call, CampaignAnswer{Unknown{*failed}});
+    if (!call->is_open()) return;
     const std::string record = key(bid.election);
     const auto& seen = bid.seen;
     const bool reachable = hearing_ == Hearing::yes;
@@ -152,9 +150,9 @@ void RedisStore::bid(const Bid& bid, const CallPtr<CampaignAnswer>& call) {
          reachable ? inbox_id_ : "", commands_->greeting().identity, is_patient(record) ? "1" : "0",
          to_micros(
              std::max(settings_.lease - commands_->greeting().age_at(now()), Duration::zero()))},
-        while_alive([this, bid, call](const Result<Delivered>& got) {
-          if (!call->done) return;  // given up: what was granted is resigned
-          answer(call, answered(bid, got));
+        calls_.while_alive([this, bid, call](const Result<Delivered>& got) {
+          if (!call->is_open()) return;  // given up: what was granted is resigned
+          calls_.answer(call, answered(bid, got));
         }));
   }));
 }
@@ -168,14 +166,15 @@ CampaignAnswer RedisStore::answered(const Bid& bid, const Result<Delivered>& ans
     const Error error{ErrorCode::unavailable,
                       commands_->where() + " has become another one: it was restarted or promoted",
                       true, false};
-    loop_->post(while_alive([this, error] { commands_->greet_again(error); }));
+    loop_->post(calls_.while_alive([this, error] { commands_->greet_again(error); }));
     return Unknown{error};
   }
   if (auto granted = answer ? granted_in(answer->reply, answer->sent) : std::nullopt) {
     granted->server_age = asked(record).server_age;
     leads(record, bid);
     // First the leader itself is told, then the others.
-    loop_->post(while_alive([this, record, term = granted->term] { announce(record, term); }));
+    loop_->post(
+        calls_.while_alive([this, record, term = granted->term] { announce(record, term); }));
     return *granted;
   }
   auto held = answer ? held_in(answer->reply) : std::nullopt;
@@ -213,7 +212,7 @@ bool RedisStore::is_patient(const std::string& record) const {
 // is alive.
 void RedisStore::remind(const Bid& bid, Duration wait) {
   loop_->post_at(now() + wait,
-                 while_alive([this, record = key(bid.election), candidate = bid.candidate] {
+                 calls_.while_alive([this, record = key(bid.election), candidate = bid.candidate] {
                    spots_.tell_turn(record, candidate);
                  }));
 }
@@ -222,7 +221,7 @@ void RedisStore::remind(const Bid& bid, Duration wait) {
 
 Operation RedisStore::inspect(std::string election, std::function<void(InspectAnswer)> done) {
   if (auto error = check_election_name(election)) {
-    return reply(std::move(done), InspectAnswer{Refused{*std::move(error)}});
+    return calls_.reply(std::move(done), InspectAnswer{Refused{*std::move(error)}});
   }
   const std::string record = key(election);
   return ask<InspectAnswer>(std::move(done), redis::inspect,
@@ -236,7 +235,7 @@ Operation RedisStore::inspect(std::string election, std::function<void(InspectAn
 
 Operation RedisStore::end(std::string election, std::function<void(Answer)> done) {
   if (auto error = check_election_name(election)) {
-    return reply(std::move(done), Answer{Refused{*std::move(error)}});
+    return calls_.reply(std::move(done), Answer{Refused{*std::move(error)}});
   }
   const std::string record = key(election);
   return ask<Answer>(std::move(done), redis::end,
@@ -252,7 +251,7 @@ Operation RedisStore::end(std::string election, std::function<void(Answer)> done
 Operation RedisStore::remove(std::string election, Remains remains,
                              std::function<void(Answer)> done) {
   if (auto error = check_election_name(election)) {
-    return reply(std::move(done), Answer{Refused{*std::move(error)}});
+    return calls_.reply(std::move(done), Answer{Refused{*std::move(error)}});
   }
   const std::string record = key(election);
   return ask<Answer>(
@@ -279,19 +278,20 @@ Operation RedisStore::remove(std::string election, Remains remains,
 }
 
 Operation RedisStore::check(std::function<void(CheckAnswer)> done) {
-  const auto call = begin<CheckAnswer>(std::move(done));
+  const auto call = calls_.begin<CheckAnswer>(std::move(done));
   const auto go_on = [this, call](const Result<Inbox::Refusals>& listening) {
-    commands_->prepare(while_alive([this, call, listening](const std::optional<Error>& failed) {
-      if (failed) return answer(call, CheckAnswer{Unknown{*failed}});
-      examine(*commands_, {settings_, settings_.prefix + "doctor", listening},
-              while_alive([this, call](Result<std::vector<Finding>> found) {
-                if (!found) return answer(call, CheckAnswer{Unknown{found.error()}});
-                answer(call, CheckAnswer{*std::move(found)});
-              }));
-    }));
+    commands_->prepare(
+        calls_.while_alive([this, call, listening](const std::optional<Error>& failed) {
+          if (failed) return calls_.answer(call, CheckAnswer{Unknown{*failed}});
+          examine(*commands_, {settings_, settings_.prefix + "doctor", listening},
+                  calls_.while_alive([this, call](Result<std::vector<Finding>> found) {
+                    if (!found) return calls_.answer(call, CheckAnswer{Unknown{found.error()}});
+                    calls_.answer(call, CheckAnswer{*std::move(found)});
+                  }));
+        }));
   };
   if (inbox_) {
-    inbox_->try_rights(settings_.prefix + "doctor", while_alive(go_on));
+    inbox_->try_rights(settings_.prefix + "doctor", calls_.while_alive(go_on));
   } else {
     go_on(Inbox::Refusals{});
   }

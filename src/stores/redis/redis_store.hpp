@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "net/calls.hpp"
 #include "stores/redis/commands.hpp"
 #include "stores/redis/inbox.hpp"
 #include "stores/redis/replies.hpp"
@@ -56,13 +57,6 @@ class RedisStore final : public Store {
   // Whether the server can reach us by a message. Bids wait until it is known.
   enum class Hearing { unsure, yes, no };
 
-  template <typename Answered>
-  struct Call {
-    Operation operation{};
-    std::function<void(Answered)> done{};
-  };
-  template <typename Answered>
-  using CallPtr = std::shared_ptr<Call<Answered>>;
   struct Vanished {
     Instant since{};
     Instant last{};
@@ -71,21 +65,12 @@ class RedisStore final : public Store {
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;
 
-  // ---- calls and answers
-  template <typename Answered>
-  CallPtr<Answered> begin(std::function<void(Answered)> done);
-  template <typename Answered>
-  void answer(const CallPtr<Answered>& call, Answered with);
-  template <typename Done, typename Answered>
-  Operation reply(Done done, Answered with);
   template <typename Answered, typename Act>
   Operation ask(std::function<void(Answered)> done, const Script& script, Command keys,
                 Command arguments, Act understand);
-  template <typename Act>
-  auto while_alive(Act act);
 
   // ---- campaign
-  void bid(const Bid& bid, const CallPtr<CampaignAnswer>& call);
+  void bid(const Bid& bid, const net::CallPtr<CampaignAnswer>& call);
   CampaignAnswer answered(const Bid& bid, const Result<Delivered>& answer);
   void remind(const Bid& bid, Duration wait);
   void vanished(const std::string& record, Duration lease);
@@ -135,11 +120,9 @@ class RedisStore final : public Store {
   std::map<std::string, Vanished> vanished_;  // records that a leader should write anew
   std::set<std::string> to_look_;
   bool look_planned_ = false;
-  std::map<Operation, Task> calls_;  // how each is answered when it is given up
-  Operation last_operation_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<Commands> commands_;
   std::unique_ptr<Inbox> inbox_;
+  net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
 };
 
 }  // namespace conclave::redis

@@ -1,0 +1,65 @@
+// On PostgreSQL connections that the program makes itself: one is given to the store, and on
+// another one the leader works, in transactions that nobody commits who does not lead any more.
+#include <libpq-fe.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+
+#include <conclave/conclave.hpp>
+#include <conclave/postgres.hpp>
+
+namespace {
+
+std::shared_ptr<PGconn> connect(const char* to) {
+  std::shared_ptr<PGconn> connection(PQconnectdb(to), PQfinish);
+  if (PQstatus(connection.get()) != CONNECTION_OK) {
+    throw std::runtime_error(PQerrorMessage(connection.get()));
+  }
+  return connection;
+}
+
+void execute(PGconn* database, const std::string& sql) {
+  const std::unique_ptr<PGresult, decltype(&PQclear)> done(PQexec(database, sql.c_str()), PQclear);
+  if (PQresultStatus(done.get()) != PGRES_COMMAND_OK) {
+    throw std::runtime_error(PQerrorMessage(database));
+  }
+}
+
+// Either all of it happens while the term holds, or nothing.
+void write_report(PGconn* database, conclave::Term term) {
+  execute(database, "begin");
+  execute(database, conclave::postgres_fence("reports", term));
+  execute(database, "insert into reports values ('done')");
+  execute(database, "commit");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const char* const to = argc > 1 ? argv[1] : "";  // libpq's environment
+  const auto database = connect(to);
+  execute(database.get(), "create temporary table reports (report text)");
+
+  auto store = conclave::make_postgres_store({.connection = connect(to)});
+  conclave::Options options;  // without a log it would wait in silence for a server that refuses
+  options.log = [](const conclave::LogRecord& record) { std::clog << record.message << '\n'; };
+  conclave::Candidate me(store, "reports", options);
+  auto term = me.lead();
+  if (!term) return 1;
+  write_report(database.get(), term->term());
+  std::printf("written by the leader\n");
+
+  const conclave::Term old = term->term();
+  term.reset();  // others have their turn
+  term = me.lead();
+  try {
+    write_report(database.get(), old);
+  } catch (const std::exception&) {
+    std::printf("refused: that term is over\n");
+  }
+} catch (const std::exception& failed) {
+  std::fprintf(stderr, "%s\n", failed.what());
+  return 1;
+}

@@ -1,0 +1,88 @@
+// What `conclave doctor` asks. On the session that looks: nothing is made or locked for it.
+#include <algorithm>
+
+#include "stores/postgres/findings.hpp"
+#include "stores/postgres/postgres_calls.hpp"
+#include "stores/postgres/texts.hpp"
+
+namespace conclave::postgres {
+namespace {
+
+constexpr std::size_t round_trips = 9;
+constexpr const char* which_backend = "select pg_backend_pid()";
+constexpr const char* server_clock =
+    "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+
+Duration middle(std::vector<Duration> all) {
+  const auto half = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), half, all.end());
+  return *half;
+}
+
+}  // namespace
+
+struct PostgresStore::Examination {
+  net::CallPtr<CheckAnswer> call;
+  std::vector<Duration> trips{};
+  Circumstances seen{};
+};
+
+Operation PostgresStore::check(std::function<void(CheckAnswer)> done) {
+  const auto examination = std::make_shared<Examination>();
+  examination->call = calls_.begin<CheckAnswer>(std::move(done));
+  side_.prepare(calls_.while_alive([this, examination](const std::optional<Error>& failed) {
+    if (failed) return calls_.answer(examination->call, CheckAnswer{Unknown{*failed}});
+    examination->seen.is_pooled = side_.is_pooled();
+    examination->seen.has_tls = side_.has_tls();
+    measure(examination);
+  }));
+  return examination->call->operation;
+}
+
+void PostgresStore::measure(const std::shared_ptr<Examination>& examination) {
+  side_.send({server_clock}, calls_.while_alive([=, this](const Result<Delivered>& answer) {
+    if (!answer) return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    examination->seen.clock_ahead = from_micros(answer->rows.number(0, 0).value_or(0)) -
+                                    std::chrono::duration_cast<Duration>(now);
+    examination->trips.push_back(answer->received - answer->sent);
+    if (examination->trips.size() < round_trips) return measure(examination);
+    examination->seen.round_trip = middle(examination->trips);
+    probe(examination);
+  }));
+}
+
+// Whether somebody else gets the server's session that we have just used.
+void PostgresStore::probe(const std::shared_ptr<Examination>& examination) {
+  if (!examination->seen.is_pooled || settings_->mode != PostgresMode::advisory) {
+    return examine(examination);
+  }
+  side_.send({which_backend}, calls_.while_alive([=, this](const Result<Delivered>& ours) {
+    if (!ours) return calls_.answer(examination->call, CheckAnswer{Unknown{ours.error()}});
+    if (!second_) second_ = std::make_unique<Session>(*loop_, settings_, Session::Handlers{});
+    // Queued until it is connected.
+    second_->send({which_backend, {}, connect_limit(*settings_)},
+                  calls_.while_alive([=, this, ours = ours->rows.number(0, 0)](
+                                         const Result<Delivered>& theirs) {
+                    if (!theirs)
+                      return calls_.answer(examination->call, CheckAnswer{Unknown{theirs.error()}});
+                    examination->seen.is_shared = theirs->rows.number(0, 0) == ours;
+                    examine(examination);
+                  }));
+  }));
+}
+
+void PostgresStore::examine(const std::shared_ptr<Examination>& examination) {
+  std::optional<std::string> schema;
+  if (!settings_->schema.empty()) schema = settings_->schema;
+  side_.send({facts(), {tables_.election, tables_.session, tables_.server, schema}},
+             calls_.while_alive([=, this](const Result<Delivered>& answer) {
+               if (!answer) {
+                 return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});
+               }
+               calls_.answer(examination->call,
+                             CheckAnswer{findings_in(answer->rows, *settings_, examination->seen)});
+             }));
+}
+
+}  // namespace conclave::postgres

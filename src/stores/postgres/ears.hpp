@@ -1,0 +1,51 @@
+// Who listens to which election here, and who holds it as far as that is known.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <conclave/store.hpp>
+
+namespace conclave::postgres {
+
+class Ears {
+ public:
+  // Whether it is the first on this election.
+  bool listen(const std::string& election, Operation operation, Sink sink);
+  // The election, when nobody listens to it any more.
+  std::optional<std::string> cancel(Operation operation);
+
+  [[nodiscard]] bool is_heard(const std::string& election) const {
+    return spots_.contains(election);
+  }
+  [[nodiscard]] bool is_empty() const noexcept { return spots_.empty(); }
+  [[nodiscard]] std::vector<std::string> elections() const;
+
+  // A sink may do anything meanwhile, also end the life of this.
+  void tell(const std::string& election, const Observation& what);
+
+  // Whose session holds it; zero: nobody's lock. Whether that is news.
+  bool is_held_by(const std::string& election, std::int64_t life, Term term);
+  // The term of who holds it, as far as the rows said so; a letter may be anybody's.
+  [[nodiscard]] Term term_of(const std::string& election) const;
+  // The elections of a holder, each with the term that was seen.
+  [[nodiscard]] std::vector<std::pair<std::string, Term>> held_by(std::int64_t life) const;
+  // Of the lives that hold something here, the one with the most, besides those given.
+  [[nodiscard]] std::optional<std::int64_t> busiest(const std::vector<std::int64_t>& besides) const;
+
+ private:
+  struct Spot {
+    std::map<Operation, Sink> ears{};  // in the order in which they came
+    std::int64_t life = 0;
+    Term term{};
+  };
+
+  std::map<std::string, Spot> spots_;
+  std::map<Operation, std::string> elections_;
+  std::map<std::int64_t, std::size_t> counts_;  // how many elections each life holds
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace conclave::postgres

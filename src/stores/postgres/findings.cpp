@@ -1,0 +1,331 @@
+#include "stores/postgres/findings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "stores/postgres/shape.hpp"
+
+namespace conclave::postgres {
+
+namespace {
+
+constexpr std::string_view place = R"sql(
+with place as materialized (
+  select n.nspname, has_schema_privilege(n.oid, 'usage') as may_use, has_schema_privilege(n.oid, 'create') as may_create
+  from pg_namespace n where n.nspname = coalesce($4, current_schema())),
+)sql";
+
+// It fails where the schema may not be used.
+constexpr std::string_view find_usable =
+    "case when $4 is null or (select may_use from place) then to_regclass(name) end";
+
+constexpr std::string_view asked = R"sql(
+select current_setting('server_version_num')::bigint, pg_is_in_recovery(), current_setting('fsync'),
+  (select reset_val from pg_settings where name = 'synchronous_commit'), current_setting('synchronous_standby_names'),
+  (select count(*) from pg_stat_replication), current_setting('max_connections')::bigint
+    - current_setting('superuser_reserved_connections')::bigint, (select count(*) from pg_stat_activity where datid is not null),
+  (select rolconnlimit from pg_roles where rolname = current_user),
+  (select count(*) from pg_stat_activity where usename = current_user),
+  current_setting('max_locks_per_transaction')::bigint
+    * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint),
+  (select count(*) from pg_locks),
+  (select string_agg(name || '=' || reset_val || coalesce(unit, ''), ', ' order by name) from pg_settings
+     where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
+       and reset_val <> '0'),
+  (select reset_val::bigint from pg_settings where name = 'idle_session_timeout'),
+  current_setting('tcp_keepalives_idle')::bigint,
+  (current_setting('tcp_keepalives_idle')::bigint
+    + current_setting('tcp_keepalives_interval')::bigint * current_setting('tcp_keepalives_count')::bigint) * 1000,
+  (select setting::bigint from pg_settings where name = 'tcp_user_timeout'),
+  (select quote_ident(nspname) from place), (select may_use from place), (select may_create from place),
+  (select string_agg(name, ', ') from ours where found is null),
+  (select string_agg(distinct name, ', ') from ours, unnest(array['select', 'insert', 'update', 'delete']) as r (word)
+     where found is not null and not has_table_privilege(found, word)),
+  (select string_agg(name, ', ') from misfit), quote_ident(current_user)
+)sql";
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// The columns of the facts.
+enum Fact : std::size_t {
+  version,
+  in_recovery,
+  fsync,
+  synchronous_commit,
+  synchronous_standbys,
+  standbys,
+  most_connections,
+  connections,
+  most_of_role,
+  of_role,
+  room_for_locks,
+  locks,
+  role_timeouts,
+  idle_session_timeout,
+  keepalives_idle,
+  keepalives_in_all,
+  tcp_user_timeout,
+  schema,
+  may_use,
+  may_create,
+  missing,
+  forbidden,
+  misfits,
+  role
+};
+
+class Judge {
+ public:
+  Judge(const Rows& rows, const Settings& settings, const Circumstances& seen)
+      : rows_(rows), settings_(settings), seen_(seen) {}
+
+  std::vector<Finding> findings() {
+    judge_server();
+    judge_tables();
+    judge_replication();
+    judge_pooler();
+    judge_room();
+    judge_way();
+    judge_clock();
+    judge_speed();
+    return std::move(findings_);
+  }
+
+ private:
+  [[nodiscard]] std::string text(Fact fact) const {
+    const std::string* const found = rows_.text(0, fact);
+    return found != nullptr ? *found : std::string{};
+  }
+  [[nodiscard]] std::int64_t number(Fact fact) const { return rows_.number(0, fact).value_or(0); }
+  [[nodiscard]] bool is(Fact fact) const { return text(fact) == "t"; }
+  [[nodiscard]] bool by_lock() const { return settings_.mode == PostgresMode::advisory; }
+  void tell(Severity severity, std::string setting, std::string problem, std::string fix) {
+    findings_.push_back({severity, std::move(setting), std::move(problem), std::move(fix)});
+  }
+
+  void judge_server() {
+    if (is(in_recovery)) {
+      tell(Severity::danger, "recovery", "the server is a standby, which only reads",
+           "give the primary, or several hosts, of which the one that writes is taken");
+    }
+    if (number(version) < 140000) {
+      tell(by_lock() ? Severity::danger : Severity::note, "server_version",
+           by_lock() ? "before PostgreSQL 14 the server does not end the session of a leader that "
+                       "stands still (idle_session_timeout), so mode=advisory is refused"
+                     : "it is older than those that this store is tested with",
+           by_lock() ? "update the server, or write mode=lease" : "update the server");
+    }
+    if (text(fsync) == "off") {
+      tell(Severity::danger, "fsync",
+           "it is off: after a power failure terms may be lost and given a second time",
+           "set fsync = on");
+    }
+  }
+
+  void judge_tables() {
+    if (text(schema).empty()) {
+      tell(Severity::danger, "schema",
+           settings_.schema.empty() ? "no schema of the search path is there"
+                                    : "there is no schema of this name in the database",
+           "create it, or correct schema");
+    } else if (!is(may_use)) {
+      tell(Severity::danger, "rights", "this role may not use the schema " + text(schema),
+           "grant usage on schema " + text(schema) + " to " + text(role));
+    } else if (!text(missing).empty()) {
+      judge_missing_tables();
+    } else if (!text(forbidden).empty()) {
+      tell(Severity::danger, "rights", "this role may not read and write the tables",
+           "grant select, insert, update, delete on " + text(forbidden) + " to " + text(role));
+    }
+    if (!text(misfits).empty()) {
+      tell(Severity::danger, "tables",
+           "there is something else under the name of " + text(misfits) +
+               ", or a table of another version",
+           "choose another schema, or rename what is in the way");
+    }
+  }
+
+  void judge_missing_tables() {
+    if (!settings_.create) {
+      tell(Severity::danger, "create=false",
+           "there is no " + text(missing) + ", and it must not be made",
+           "have the tables made by the output of conclave sql, and check schema");
+    } else if (!is(may_create)) {
+      tell(Severity::danger, "rights",
+           "the tables are not there, and this role may not make them: have them made by the "
+           "output of conclave sql, or let it",
+           "grant create on schema " + text(schema) + " to " + text(role));
+    } else {
+      tell(Severity::note, "tables", "they are not there yet: the first candidate makes them",
+           "nothing to do");
+    }
+  }
+
+  void judge_replication() {
+    const bool waits = !text(synchronous_standbys).empty();
+    if (number(standbys) > 0 && !waits) {
+      tell(Severity::warning, "synchronous_standby_names",
+           "there are standbys, and none is waited for: one that is promoted may not have heard of "
+           "the last grant, and then two lead for up to a lease; only the term tells them apart",
+           "set synchronous_standby_names, or fence with the term");
+    }
+    if (number(standbys) == 0 && waits) {
+      tell(Severity::danger, "synchronous_standby_names " + text(synchronous_standbys),
+           "no standby is connected, and commits wait for one: nobody can be elected or stay so",
+           "connect the standby, or empty synchronous_standby_names");
+    }
+    if (number(standbys) > 0 && by_lock() && !settings_.strict) {
+      tell(Severity::warning, "mode=advisory",
+           "there are standbys, and a lock needs none of them: when one is promoted, a leader that "
+           "still reaches the old primary goes on beside the new one",
+           "write strict=true or mode=lease, or fence with the term");
+    }
+    judge_commits(waits);
+  }
+
+  // On sessions of its own the store sets it.
+  void judge_commits(bool waits) {
+    const std::string mode = text(synchronous_commit);
+    const bool reaches_standbys = mode == "on" || mode == "remote_apply";
+    if (!seen_.is_pooled || reaches_standbys || (!waits && mode != "off")) return;
+    tell(Severity::warning, "synchronous_commit " + mode,
+         mode == "off" ? "grants do not wait for the log: a server that crashes forgets the last "
+                         "ones, and then two may lead for up to a lease"
+                       : "grants do not wait for the standby: one that is promoted may not have "
+                         "heard of the last one",
+         "alter role " + text(role) + " set synchronous_commit = on, or connect directly");
+  }
+
+  void judge_pooler() {
+    if (!seen_.is_pooled) return;
+    if (by_lock()) {
+      tell(seen_.is_shared ? Severity::danger : Severity::warning, "pooler",
+           seen_.is_shared ? "it is in transaction mode, where no lock is ours alone, so "
+                             "mode=advisory is refused"
+                           : "the lock is held through a pooler, which works only as long as that "
+                             "is in session mode",
+           "connect directly, or write mode=lease");
+    } else {
+      tell(Severity::note, "pooler",
+           "nothing is told through a pooler, so candidates look four times a lease",
+           "connect directly for hand-overs in milliseconds");
+    }
+    if (!text(role_timeouts).empty()) {
+      tell(
+          Severity::warning, text(role_timeouts),
+          "these limits of the role or the database count for sessions of the pooler, too, and may "
+          "end a renewal",
+          "lift them for this role, or connect directly, where the store does it");
+    }
+    const milliseconds idle{number(idle_session_timeout)};
+    if (idle > milliseconds::zero() && idle < settings_.lease) {
+      tell(Severity::warning, "idle_session_timeout " + std::to_string(idle.count()) + "ms",
+           "the server ends the pooler's sessions when they are idle for less than a lease",
+           "lift it for this role");
+    }
+  }
+
+  void judge_room() {
+    const std::int64_t left = number(most_connections) - number(connections);
+    const std::int64_t limit = number(most_of_role);
+    const bool of_the_role = limit >= 0 && limit - number(of_role) < left;
+    const std::int64_t free = of_the_role ? limit - number(of_role) : left;
+    if (free < 8) {
+      tell(
+          Severity::warning,
+          (of_the_role ? "connection limit of the role, " : "max_connections, ") +
+              std::to_string(std::max<std::int64_t>(free, 0)) + " left",
+          "a candidate needs two connections, in mode advisory up to four: one that cannot connect "
+          "again after a trouble has lost its term",
+          of_the_role ? "alter role " + text(role) + " connection limit ..."
+                      : "raise max_connections");
+    }
+    if (number(locks) * 2 > number(room_for_locks)) {
+      tell(Severity::warning,
+           "max_locks_per_transaction, " + std::to_string(number(locks)) + " of " +
+               std::to_string(number(room_for_locks)) + " locks taken",
+           "when the table of locks is full, nobody gets one, and statements fail",
+           "raise max_locks_per_transaction");
+    }
+  }
+
+  void judge_way() {
+    if (!settings_.is_near && !seen_.has_tls) {
+      tell(Severity::warning, "sslmode",
+           "the connection leaves this machine without TLS: whoever is in between can read what is "
+           "sent and take every election",
+           "write sslmode=verify-full and sslrootcert=...");
+    } else if (!settings_.is_near && settings_.keyword("sslmode") != "verify-full") {
+      tell(Severity::note, "sslmode " + std::string(settings_.keyword("sslmode")),
+           "whoever answers is believed: the server's name is not compared with its certificate",
+           "write sslmode=verify-full and sslrootcert=...");
+    }
+    if (by_lock()) judge_keepalives();
+  }
+
+  // On a Unix socket they are all zero, and with a pooler they are about another way.
+  void judge_keepalives() {
+    if (number(keepalives_idle) == 0 || seen_.is_pooled) return;
+    const milliseconds probes{number(keepalives_in_all)};
+    const milliseconds unanswered{number(tcp_user_timeout)};
+    const bool is_short = unanswered > milliseconds::zero() && unanswered < settings_.lease;
+    if (is_short || probes < settings_.lease) {
+      tell(settings_.strict ? Severity::note : Severity::danger,
+           is_short ? "tcp_user_timeout " + text(tcp_user_timeout) + "ms"
+                    : "tcp_keepalives, " + text(keepalives_in_all) + "ms in all",
+           "the server ends the session of a leader that is cut off before its lease is over, and "
+           "another one is elected while the first still believes in its term",
+           is_short ? "set tcp_user_timeout to a lease at least, or to 0"
+                    : "set tcp_keepalives_idle to a lease at least");
+    } else if (seconds{number(keepalives_idle)} > 20 * settings_.lease) {
+      tell(Severity::note, "tcp_keepalives_idle " + text(keepalives_idle) + "s",
+           "sessions of candidates that were cut off and held nothing stay that long, and count as "
+           "connections",
+           "set tcp_keepalives_idle to some leases");
+    }
+  }
+
+  void judge_clock() {
+    const Duration apart = std::max(seen_.clock_ahead, -seen_.clock_ahead);
+    if (apart < seconds{2}) return;
+    tell(Severity::note,
+         "clock, " + std::to_string(std::chrono::floor<seconds>(apart).count()) + " s apart",
+         "the server's clock and this machine's differ: nothing of an election depends on it, but "
+         "logs are hard to compare",
+         "synchronise both with NTP");
+  }
+
+  void judge_speed() {
+    const auto micros = std::chrono::ceil<std::chrono::microseconds>(seen_.round_trip).count();
+    const std::string trip = "round trip " + std::to_string(micros / 1000) + "." +
+                             std::to_string(micros / 100 % 10) + " ms";
+    const std::string limit =
+        std::to_string(std::chrono::floor<milliseconds>(settings_.request_timeout).count()) + " ms";
+    if (seen_.round_trip > settings_.request_timeout / 4) {
+      tell(Severity::warning, trip,
+           "that is long for a request time-out of " + limit +
+               ": a small hiccup may cost a leader its term",
+           "lengthen the lease, or move closer to the server");
+    } else {
+      tell(Severity::note, trip, "well below the request time-out of " + limit, "nothing to do");
+    }
+  }
+
+  const Rows& rows_;
+  const Settings& settings_;
+  const Circumstances& seen_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::string facts() { return std::string(place) + our_tables(find_usable) + std::string(asked); }
+
+std::vector<Finding> findings_in(const Rows& rows, const Settings& settings,
+                                 const Circumstances& seen) {
+  return Judge(rows, settings, seen).findings();
+}
+
+}  // namespace conclave::postgres

@@ -1,0 +1,381 @@
+#include "stores/postgres/home.hpp"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "stores/postgres/adopted.hpp"
+#include "stores/postgres/shape.hpp"
+#include "stores/postgres/texts.hpp"
+#include "stores/postgres/trouble.hpp"
+
+namespace conclave::postgres {
+namespace {
+
+constexpr std::int64_t oldest_version = 140000;  // that has idle_session_timeout
+
+constexpr std::string_view greeting = R"sql(
+select pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_version_num')::int,
+  (extract(epoch from clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
+  case when pg_is_in_recovery() then '' else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end,
+  to_regclass($1) is not null and to_regclass($2) is not null and to_regclass($3) is not null
+)sql";
+
+// Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
+// as it holds nothing, it may be idle.
+constexpr std::string_view begin_life = R"sql(
+select case when current_setting('idle_session_timeout', true) is not null then set_config('idle_session_timeout', '0', false) end,
+  set_config('lock_timeout', $1, false), pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
+)sql";
+
+constexpr const char* which_backend = "select pg_backend_pid()";
+
+// Since when it decides. Whoever makes the tables knows that nobody was elected before.
+constexpr std::string_view note = R"sql(
+with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
+made as (
+  insert into {server} (timeline, since) select $1, case when $2 = 'new' then 0 else clock.now end from clock
+  on conflict (timeline) do nothing returning since)
+select clock.now - coalesce((select since from made), (select since from {server} where timeline = $1), clock.now) from clock
+)sql";
+
+// Shared by all who go by locks alone.
+constexpr const char* locks_alone = "7163850213";
+
+std::int64_t random_life() {
+  std::random_device random;
+  return static_cast<std::int64_t>(((std::uint64_t{random()} << 32U) | random()) >> 1U) | 1;
+}
+
+std::string milliseconds(Duration length) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(length).count());
+}
+
+Error refused(ErrorCode code, std::string sentence, bool retryable) {
+  return {code, std::move(sentence), retryable, false};
+}
+
+}  // namespace
+
+Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const Tables& tables,
+           Lost lost, std::shared_ptr<PGconn> adopted)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      tables_(tables),
+      lost_(std::move(lost)),
+      by_clock_(settings_->mode == PostgresMode::lease || settings_->strict),
+      by_lock_(settings_->mode == PostgresMode::advisory),
+      is_adopted_(adopted != nullptr),
+      session_(loop, settings_,
+               {.setup = [this] { return setup(); },
+                .greeted = [this](const std::vector<Delivered>& answers,
+                                  PGconn*) { return greeted(answers); },
+                .lost =
+                    [this](const Error& why) {
+                      const std::weak_ptr alive = alive_;
+                      const bool was_settled = state_ == State::settled;
+                      is_settled(why);
+                      if (was_settled && !alive.expired()) lost_(why);
+                    }},
+               // A lock session that is closed too early frees the lock while its holder still
+               // believes in it: it is kept until no term on it can be valid.
+               is_adopted_ ? patience_with_adopted(*settings_)
+               : by_lock_  ? settings_->lease
+                           : Duration::zero(),
+               std::move(adopted)) {}
+
+std::string Home::kind() const {
+  if (settings_->mode == PostgresMode::lease) return "lease";
+  return settings_->strict ? "strict" : "advisory";
+}
+
+Duration Home::age_at(Instant now) const noexcept { return age_ + (now - aged_at_); }
+
+std::vector<Statement> Home::setup() {
+  state_ = State::unsettled;
+  other_.reset();
+  backend_ = 0;
+  // With a lock: that of the old life is free, and what it held must not be kept by the new one.
+  if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
+  life_ = random_life();
+  std::vector<Statement> statements{
+      {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
+  if (by_lock_) statements.push_back(lock(std::to_string(session_.backend_pid())));
+  return statements;
+}
+
+Statement Home::lock(std::optional<std::string> backend) const {
+  return {std::string(begin_life),
+          {milliseconds(settings_->request_timeout), std::to_string(life_), std::move(backend)}};
+}
+
+std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
+  const Rows& said = answers.front().rows;
+  const auto is = [](const Rows& rows, std::size_t column, std::string_view word) {
+    const std::string* const text = rows.text(0, column);
+    return text != nullptr && *text == word;
+  };
+  if (is(said, 0, "t")) {
+    return refused(ErrorCode::unavailable,
+                   where() + " is a standby, which only reads: give the primary, or several hosts",
+                   true);
+  }
+  if (is(said, 1, "on")) {
+    return refused(
+        ErrorCode::denied,
+        where() + " only reads (default_transaction_read_only): set it off for this role", false);
+  }
+  if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {
+    return refused(ErrorCode::unsupported,
+                   where() + " is older than PostgreSQL 14: write mode=lease", false);
+  }
+  is_locked_ = by_lock_ && is(answers.at(1).rows, 2, "t");
+  if (by_lock_ && !is_locked_ && !answers.at(1).rows.empty()) {
+    return refused(ErrorCode::unavailable, where() + " has somebody else with our random number",
+                   true);
+  }
+  // A restart frees the locks of holders that have not noticed. Whose clock was set back to before
+  // its start is as old as we know it.
+  age_ = by_clock_ ? Duration::max() / 4
+                   : from_micros(std::max<std::int64_t>(said.number(0, 3).value_or(0), 0));
+  aged_at_ = answers.front().sent;
+  timeline_ = said.text(0, 4) != nullptr ? *said.text(0, 4) : std::string{};
+  has_tables_ = is(said, 5, "t");
+  return std::nullopt;
+}
+
+// ---------------------------------------------------------------- settling
+
+void Home::prepare(Session::Ready ready) {
+  if (state_ == State::settled && session_.is_established()) return ready(std::nullopt);
+  waiting_.push_back(std::move(ready));
+  if (state_ == State::settling) return;
+  state_ = State::settling;
+  round_ += 1;
+  session_.prepare(
+      [this, round = round_, alive = std::weak_ptr(alive_)](const std::optional<Error>& failed) {
+        if (alive.expired() || round != round_) return;
+        failed ? is_settled(failed) : settle();
+      });
+}
+
+// Somebody may have dropped the tables.
+void Home::send(Statement statement, Session::Done done) {
+  session_.send(std::move(statement), [this, done = std::move(done),
+                                       alive = std::weak_ptr(alive_)](Result<Delivered> answer) {
+    if (!alive.expired() && !answer && has_no_tables(answer.error()) && state_ == State::settled) {
+      state_ = State::unsettled;
+      has_tables_ = false;
+    }
+    done(std::move(answer));
+  });
+}
+
+template <typename Act>
+auto Home::while_settling(Act act) {
+  return [this, act = std::move(act), round = round_,
+          alive = std::weak_ptr(alive_)](const Result<Delivered>& answer) mutable {
+    if (alive.expired() || round != round_ || state_ != State::settling) return;
+    if (!answer) return is_settled(answer.error());
+    act(*answer);
+  };
+}
+
+void Home::settle() {
+  state_ = State::settling;
+  if (by_lock_ && !is_locked_ && session_.is_pooled()) return probe();
+  make_ready();
+}
+
+// A pooler gives the server's session that we have just used to whoever comes next, unless it keeps
+// it for us until we go.
+void Home::probe() {
+  if (is_adopted_) {  // there is no second one to find out what kind it is
+    return is_settled(refused(ErrorCode::unsupported,
+                              where() +
+                                  " is behind a pooler, where no lock may be ours alone: give "
+                                  "a connection without one, or choose mode lease",
+                              false));
+  }
+  ask_backend(session_, [this](std::int64_t ours) {
+    other_ = std::make_unique<Session>(loop_, settings_, Session::Handlers{});
+    other_->prepare([this, ours, round = round_,
+                     alive = std::weak_ptr(alive_)](const std::optional<Error>& failed) {
+      if (alive.expired() || round != round_ || state_ != State::settling) return;
+      if (failed) return end_probe(failed);
+      ask_backend(*other_, [this, ours](std::int64_t theirs) {
+        if (theirs == ours) return end_probe(shared());
+        lock_behind_pooler(ours);
+      });
+    });
+  });
+}
+
+void Home::ask_backend(Session& session, std::function<void(std::int64_t)> then) {
+  session.send({which_backend, {}},
+               while_settling([then = std::move(then)](const Delivered& answer) {
+                 then(answer.rows.number(0, 0).value_or(0));
+               }));
+}
+
+// Somebody else may have been quicker to get what we had, so a lock has to be where we were before;
+// and every renewal has to be there, too.
+void Home::lock_behind_pooler(std::int64_t ours) {
+  session_.send(lock(std::to_string(ours)), while_settling([this, ours](const Delivered& answer) {
+                  const std::string* const word = answer.rows.text(0, 2);
+                  if (word == nullptr || *word != "t") return end_probe(shared());
+                  is_locked_ = true;
+                  backend_ = ours;
+                  end_probe(std::nullopt);
+                }));
+}
+
+// Not within a callback of the other session.
+void Home::end_probe(const std::optional<Error>& failed) {
+  loop_.post([other = std::shared_ptr<Session>(std::move(other_))] {});
+  failed ? is_settled(failed) : make_ready();
+}
+
+Error Home::shared() const {
+  return refused(ErrorCode::unsupported,
+                 where() +
+                     " is behind a pooler in transaction mode, where no lock is ours alone: "
+                     "connect directly, or write mode=lease",
+                 false);
+}
+
+void Home::leave() { session_.fail(shared()); }
+
+bool Home::is_elsewhere(std::optional<std::int64_t> backend) const noexcept {
+  return backend_ != 0 && backend && *backend != backend_;
+}
+
+void Home::make_ready() {
+  if (!settings_->tables) return join_locks();
+  if (has_tables_) return note_timeline();
+  if (settings_->create) return look_for_others();
+  is_settled(refused(
+      ErrorCode::invalid_state,
+      where() + " has no tables for elections " +
+          (tables_.schema.empty() ? "on its search path" : "in the schema " + tables_.schema) +
+          ": have them made by the output of conclave sql, or leave create=false "
+          "out, and check schema",
+      false));
+}
+
+// Nothing is built on a table of somebody else. Where all are there, the first statement fails.
+void Home::look_for_others() {
+  session_.send(
+      {"with " + our_tables("to_regclass(name)") + " select string_agg(name, ', ') from misfit",
+       {tables_.election, tables_.session, tables_.server}},
+      while_settling([this](const Delivered& answer) {
+        const std::string* const misfits = answer.rows.text(0, 0);
+        if (misfits == nullptr) return create_tables();
+        is_settled(refused(ErrorCode::unsupported,
+                           where() + " has something else under the name of " + *misfits +
+                               ", or a table of another version, which is left as it "
+                               "is: choose another schema, or rename it",
+                           false));
+      }));
+}
+
+// As long as somebody goes by locks alone, nobody makes tables: each would have a leader of its
+// own.
+void Home::join_locks() {
+  if (has_tables_) {
+    return is_settled(refused(ErrorCode::invalid_state,
+                              where() + " has tables for elections, which others go by: leave "
+                                        "tables=false out",
+                              false));
+  }
+  session_.send({"select pg_try_advisory_lock_shared($1::bigint)", {locks_alone}},
+                while_settling([this](const Delivered& answer) {
+                  const std::string* const word = answer.rows.text(0, 0);
+                  if (word != nullptr && *word == "t") return is_settled(std::nullopt);
+                  is_settled(refused(ErrorCode::unavailable,
+                                     where() + " is about to get tables for elections", true));
+                }));
+}
+
+// In one statement, so that it is one transaction, and one after the other: two who make the same
+// table at once get errors that say nothing.
+void Home::create_tables() {
+  session_.send({anonymous_block(std::string("perform pg_advisory_xact_lock(7163850212); "
+                                             "if not pg_try_advisory_xact_lock(") +
+                                 locks_alone +
+                                 ") then raise exception 'some candidates go by locks alone: all "
+                                 "have to write tables=false, or none'; end if;" +
+                                 statement(postgres::create_tables, tables_)),
+                 {},
+                 connect_limit(*settings_)},  // a slow disk has much to do
+                while_settling([this](const Delivered&) {
+                  session_.send({statement(note, tables_), {timeline_, "new"}},
+                                while_settling([this](const Delivered&) {
+                                  has_tables_ = true;
+                                  note_timeline();
+                                }));
+                }));
+}
+
+void Home::note_timeline() {
+  session_.send({statement(note, tables_), {timeline_, "known"}},
+                while_settling([this](const Delivered& answer) {
+                  const auto age =
+                      from_micros(std::max<std::int64_t>(answer.rows.number(0, 0).value_or(0), 0));
+                  if (age < age_at(answer.sent)) {
+                    age_ = age;
+                    aged_at_ = answer.sent;
+                  }
+                  lock_life();
+                }));
+}
+
+// After a life that was lost while its session goes on.
+void Home::lock_life() {
+  if (!by_clock_) return is_settled(std::nullopt);
+  if (is_locked_ || !by_lock_) return open_life();
+  session_.send({"select pg_advisory_unlock_all(), pg_try_advisory_lock($1::bigint)",
+                 {std::to_string(life_)}},
+                while_settling([this](const Delivered&) {
+                  is_locked_ = true;
+                  open_life();
+                }));
+}
+
+void Home::lose_life() {
+  if (state_ != State::settled || !by_clock_) return;
+  state_ = State::unsettled;
+  lives_before_.clear();
+  life_ = random_life();
+  is_locked_ = false;
+}
+
+void Home::close_life() {
+  if (state_ != State::settled || !by_clock_) return;
+  session_.send({statement(close_session, tables_), {std::to_string(life_)}},
+                [](const Result<Delivered>&) {});
+  lose_life();
+}
+
+void Home::open_life() {
+  Array before;
+  for (const std::int64_t each : lives_before_) before.add(each);
+  session_.send({statement(open_session, tables_),
+                 {std::to_string(life_), std::to_string(micros(settings_->lease)), before.text()}},
+                while_settling([this](const Delivered& answer) {
+                  lives_before_.clear();
+                  news = answer.rows.number(0, 0).value_or(0);
+                  is_settled(std::nullopt);
+                }));
+}
+
+void Home::is_settled(const std::optional<Error>& failed) {
+  state_ = failed ? State::unsettled : State::settled;
+  const std::weak_ptr alive = alive_;
+  for (const Session::Ready& each : std::exchange(waiting_, {})) {
+    if (alive.expired()) return;
+    each(failed);
+  }
+}
+
+}  // namespace conclave::postgres

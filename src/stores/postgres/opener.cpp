@@ -1,0 +1,38 @@
+#include "stores/postgres/opener.hpp"
+
+#include "stores/postgres/settings.hpp"
+#include "stores/postgres/statements.hpp"
+
+namespace conclave::stores {
+namespace {
+
+Result<std::shared_ptr<Store>> open_postgres(std::string_view text, const StoreOptions& options) {
+  auto settings = postgres::settings_of({.url = std::string(text)}, options.lease);
+  if (!settings) return settings.error();
+  return postgres::make_store(*std::move(settings), nullptr);
+}
+
+Result<std::string> schema(std::string_view text) {
+  const auto settings = postgres::settings_of({.url = std::string(text)});
+  if (!settings) return settings.error();
+  const postgres::Tables tables(settings->schema, settings->prefix);
+  const bool has_schema = !tables.schema.empty();
+  const std::string place =
+      has_schema ? "begin;\ncreate schema if not exists " + tables.schema + ";"
+                 : "-- Without a schema they are made in the first one of your search path, and "
+                   "candidates have to find\n-- them by theirs.\nbegin;";
+  const std::string use =
+      has_schema ? "-- grant usage on schema " + tables.schema + " to your_role;\n" : "";
+  return "-- The tables of Conclave, for candidates that are opened with create=false.\n" + place +
+         postgres::statement(postgres::create_tables, tables) +
+         ";\ncommit;\n-- The rights that their role needs:\n" + use +
+         "-- grant select, insert, update, delete on " + tables.election + ", " + tables.session +
+         ", " + tables.server + " to your_role;";
+}
+
+}  // namespace
+
+const net::Opener postgres_opener{"postgres", {}, nullptr, open_postgres, schema};
+const net::Opener postgresql_opener{"postgresql", {}, nullptr, open_postgres, schema};
+
+}  // namespace conclave::stores

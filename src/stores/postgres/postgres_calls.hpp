@@ -1,0 +1,37 @@
+// How the verbs ask and answer.
+#pragma once
+
+#include "stores/postgres/answers.hpp"
+#include "stores/postgres/postgres_store.hpp"
+#include "stores/postgres/trouble.hpp"
+
+namespace conclave::postgres {
+
+template <typename Answered, typename Through, typename Act>
+Operation PostgresStore::ask(Through& through, std::function<void(Answered)> done,
+                             Statement statement, Act understand) {
+  const auto call = calls_.begin<Answered>(std::move(done));
+  const Operation operation = call->operation;
+  through.prepare(calls_.while_alive([=, this, &through, statement = std::move(statement)](
+                                         const std::optional<Error>& failed) mutable {
+    if (failed) return calls_.answer(call, Answered{Unknown{*failed}});
+    if (!call->is_open()) return;
+    through.send(std::move(statement),
+                 calls_.while_alive([=, this](const Result<Delivered>& answer) {
+                   if constexpr (std::is_same_v<Answered, InspectAnswer>) {
+                     if (!answer && settings_->create && has_no_tables(answer.error())) {
+                       return calls_.answer(call, Answered{understand(Delivered{})});
+                     }
+                   }
+                   if (!answer) return calls_.answer(call, Answered{Unknown{answer.error()}});
+                   if (answer->replication_cancelled) {
+                     return calls_.answer(call, Answered{Unknown{not_replicated(home_.where())}});
+                   }
+                   leave_if_idle();  // before whoever is told ends the life of this
+                   calls_.answer(call, Answered{understand(*answer)});
+                 }));
+  }));
+  return operation;
+}
+
+}  // namespace conclave::postgres

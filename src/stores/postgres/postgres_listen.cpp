@@ -1,0 +1,187 @@
+// What the server tells, and who is told of it here.
+#include "stores/postgres/postgres_calls.hpp"
+#include "stores/postgres/texts.hpp"
+
+namespace conclave::postgres {
+namespace {
+
+constexpr std::size_t most_waiters = 2;
+constexpr std::size_t looks_at_a_time = 500;
+
+}  // namespace
+
+Operation PostgresStore::observe(std::string election, std::string, Sink sink) {
+  const Operation operation = calls_.number();
+  if (ears_.listen(election, operation, std::move(sink))) to_hear_.insert(election);
+  side_.open();
+  look_soon(election);
+  return operation;
+}
+
+// Not through a pooler; and a session with a lock must not listen.
+bool PostgresStore::is_told() const {
+  return !is_adopted_ && side_.is_established() && !side_.is_pooled();
+}
+
+// A new connection: nothing is listened to there yet, and much may have been missed.
+void PostgresStore::is_listening() {
+  to_hear_.clear();
+  for (const std::string& each : ears_.elections()) {
+    to_hear_.insert(each);
+    look_soon(each);
+  }
+}
+
+// That a place is free is told on the spot, and asked for in the next breath; who leads is looked
+// at. Everybody may write such letters, and those of another schema come here, too: what is led
+// here is looked at, and a term that was not seen in the row is not told.
+void PostgresStore::heard(const std::string& letter) {
+  const auto mail = letter_in(letter);
+  if (!mail) return;
+  if (mail->vacancy && !led_.contains(mail->election)) {
+    const Term known = ears_.term_of(mail->election);
+    if (mail->term < known) return;  // old news
+    ears_.is_held_by(mail->election, 0, {});
+    if (*mail->vacancy == Vacancy::released) released_ = mail->election;
+    if (mail->term != known) return ears_.tell(mail->election, YourTurn{});
+    return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});
+  }
+  look_soon(mail->election);
+}
+
+bool PostgresStore::is_polling() const { return is_adopted_ || side_.is_pooled(); }
+
+// Where nothing is told, those who follow look: often when something has changed, as in a
+// deployment that goes from one to the next, and then less and less.
+void PostgresStore::look_again() {
+  if (!is_polling() || std::exchange(looks_again_, true)) return;
+  look_pause_ = std::clamp(2 * look_pause_, settings_->lease / 32, settings_->lease / 4);
+  loop_->post_at(now() + look_pause_, calls_.while_alive([this] {
+    looks_again_ = false;
+    for (const std::string& each : ears_.elections()) {
+      if (!led_.contains(each)) look_soon(each);
+    }
+    if (to_look_.empty()) look_again();  // else when that was seen
+  }));
+}
+
+// The locks are free, and whoever waits for them is told so at this moment.
+void PostgresStore::is_lost(const Error&) {
+  if (traits_.judge != LeaseJudge::session) return;
+  const auto alive = calls_.alive();
+  for (const auto& [election, led] : std::exchange(led_, {})) {
+    ears_.tell(election, SessionLost{});
+    if (alive.expired()) return;
+  }
+}
+
+// ---------------------------------------------------------------- looks
+
+void PostgresStore::look_soon(const std::string& election) {
+  if (!ears_.is_heard(election)) return;
+  to_look_.insert(election);
+  look_next();
+}
+
+void PostgresStore::look_next() {
+  if ((to_look_.empty() && to_hear_.empty()) || std::exchange(look_planned_, true)) return;
+  loop_->post(calls_.while_alive([this] { look(); }));
+}
+
+// So many at a time that none runs out of patience behind the others, and what is new is listened
+// to first, on the same session: a change after the look is told.
+void PostgresStore::look() {
+  side_.prepare(calls_.while_alive([this](const std::optional<Error>& failed) {
+    if (failed) return look_later({});
+    listen_to_some();
+    std::vector<std::string> elections;
+    Array names;
+    for (const std::string& each : to_look_) {
+      if (elections.size() == looks_at_a_time) break;
+      if (to_hear_.contains(each)) continue;
+      elections.push_back(each);
+      names.add(each);
+    }
+    for (const std::string& each : elections) to_look_.erase(each);
+    side_.send(often(verbs_.look, {names.text(), own_life()}),
+               calls_.while_alive([this, elections](const Result<Delivered>& answer) {
+                 looked(elections, answer);
+               }));
+  }));
+}
+
+// Where it fails with its connection, the next one is told anew.
+void PostgresStore::listen_to_some() {
+  std::string all;
+  for (std::size_t count = 0; count < looks_at_a_time && !to_hear_.empty(); ++count) {
+    const std::string election = std::move(to_hear_.extract(to_hear_.begin()).value());
+    all += (ears_.is_heard(election) ? "listen " : "unlisten ") + channel(election) + ";";
+  }
+  if (all.empty() || !is_told()) return;
+  side_.send({"do $conclave$ begin " + all + " end $conclave$", {}},
+             [](const Result<Delivered>&) {});
+}
+
+void PostgresStore::look_later(const std::vector<std::string>& elections) {
+  to_look_.insert(elections.begin(), elections.end());
+  look_planned_ = true;
+  loop_->post_at(now() + settings_->request_timeout, calls_.while_alive([this] { look(); }));
+}
+
+void PostgresStore::looked(const std::vector<std::string>& elections,
+                           const Result<Delivered>& answer) {
+  if (!answer && !has_no_tables(answer.error())) return look_later(elections);
+  look_planned_ = false;
+  look_next();
+  std::map<std::string_view, std::size_t> rows;
+  for (std::size_t i = 0; answer && i < answer->rows.size(); ++i) {
+    if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
+  }
+  const auto alive = calls_.alive();
+  for (const std::string& each : elections) {
+    const auto row = rows.find(each);
+    const auto seen = row != rows.end() ? observed_in(answer->rows, row->second)
+                                        : Observation{Vacant{Vacancy::absent, {}}};
+    if (!seen) continue;
+    const auto* const record = std::get_if<Record>(&*seen);
+    const bool is_new =
+        ears_.is_held_by(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
+                         record != nullptr ? record->term : Term{});
+    if (is_new) look_pause_ = {};
+    ears_.tell(each, *seen);
+    if (alive.expired()) return;
+  }
+  watch_lives();
+  look_again();
+}
+
+// ---------------------------------------------------------------- the end of others
+
+void PostgresStore::watch_lives() {
+  if (traits_.judge != LeaseJudge::session) return;  // by the clock, a dead session is not the end
+  if (is_adopted_) return;                           // there is nobody to wait
+  const auto next = [this]() -> std::optional<std::int64_t> {
+    std::vector<std::int64_t> taken{home_.life()};
+    for (const auto& each : waiters_) {
+      if (each->life()) taken.push_back(*each->life());
+    }
+    return ears_.busiest(taken);
+  };
+  for (const auto& each : waiters_) each->go_on();
+  while (waiters_.size() < most_waiters && next()) {
+    waiters_.push_back(std::make_unique<Waiter>(*loop_, settings_, next,
+                                                [this](std::int64_t life) { is_gone(life); }));
+    waiters_.back()->go_on();
+  }
+}
+
+void PostgresStore::is_gone(std::int64_t life) {
+  const auto alive = calls_.alive();
+  for (const auto& [election, term] : ears_.held_by(life)) {
+    ears_.is_held_by(election, 0, {});
+    ears_.tell(election, Vacant{Vacancy::ended, term});
+    if (alive.expired()) return;
+  }
+}
+
+}  // namespace conclave::postgres

@@ -1,0 +1,114 @@
+// Renewals, many in one statement, and how a term is given back.
+#include <conclave/names.hpp>
+
+#include "stores/postgres/answers.hpp"
+#include "stores/postgres/postgres_calls.hpp"
+#include "stores/postgres/texts.hpp"
+
+namespace conclave::postgres {
+
+struct PostgresStore::Renewing {
+  Operation operation{};
+  std::vector<Renewal> due;
+  std::function<void(std::size_t, RenewAnswer)> done;
+  std::vector<bool> answered;
+  std::size_t open = 0;
+};
+
+Operation PostgresStore::renew(std::vector<Renewal> due,
+                               std::function<void(std::size_t, RenewAnswer)> done) {
+  const auto renewing = std::make_shared<Renewing>();
+  renewing->operation = calls_.number();
+  renewing->due = std::move(due);
+  renewing->done = std::move(done);
+  renewing->open = renewing->due.size();
+  renewing->answered.resize(renewing->due.size());
+  if (renewing->open == 0) return renewing->operation;
+  calls_.begin(renewing->operation,
+               [this, renewing] { renewed(renewing, given_up(home_.where())); });
+  renew_again(renewing);
+  return renewing->operation;
+}
+
+void PostgresStore::renew_again(const RenewingPtr& renewing) {
+  home_.prepare(calls_.while_alive([this, renewing](const std::optional<Error>& failed) {
+    if (failed) return renewed(renewing, *failed);
+    if (renewing->open == 0) return;
+    Array names, attempts, terms;
+    for (const Renewal& each : renewing->due) {
+      names.add(each.election);
+      attempts.add(to_text(each.attempt));
+      terms.add(static_cast<std::int64_t>(each.term.value));
+    }
+    home_.send(often(verbs_.renew, {names.text(), attempts.text(), terms.text(),
+                                    std::to_string(home_.life()), home_.kind()}),
+               calls_.while_alive([this, renewing](const Result<Delivered>& answer) {
+                 renewed(renewing, answer);
+               }));
+  }));
+}
+
+void PostgresStore::renewed(const RenewingPtr& renewing, const Result<Delivered>& answer) {
+  const auto alive = calls_.alive();
+  const auto all = [&](const Error& error) {
+    for (std::size_t i = 0; i < renewing->due.size() && !alive.expired(); ++i) {
+      tell_renewed(renewing, i, Unknown{error});
+    }
+  };
+  if (!answer) return all(answer.error());
+  if (answer->replication_cancelled) return all(not_replicated(home_.where()));
+  const Rows& rows = answer->rows;
+  if (rows.size() != renewing->due.size()) return all(nonsense(home_.where()));
+  if (home_.is_elsewhere(rows.number(0, 4))) {
+    all(home_.shared());
+    if (!alive.expired()) home_.leave();
+    return;
+  }
+  // Something of ours was taken or ended: this statement may have read the rows before that, and
+  // waited for our own row until after it.
+  if (const auto news = rows.number(0, 2); news && *news != home_.news) {
+    home_.news = *news;
+    return renew_again(renewing);
+  }
+  if (has_lost_life(rows, 3)) home_.lose_life();
+  for (std::size_t i = 0; i < rows.size() && !alive.expired(); ++i) {
+    auto with = renewed_in(rows, i, answer->sent, home_.where());
+    const Renewal& due = renewing->due[i];
+    if (std::holds_alternative<TermLost>(with)) {
+      is_led_no_more(due.election, due.attempt, due.term);
+    }
+    tell_renewed(renewing, i, std::move(with));
+  }
+}
+
+void PostgresStore::tell_renewed(const RenewingPtr& renewing, std::size_t index, RenewAnswer with) {
+  if (renewing->answered.at(index)) return;
+  renewing->answered[index] = true;
+  renewing->open -= 1;
+  if (renewing->open == 0) calls_.end(renewing->operation);
+  const auto done = renewing->done;  // it may end the life of the store
+  done(index, std::move(with));
+}
+
+Operation PostgresStore::resign(Resignation resignation,
+                                std::function<void(conclave::Answer)> done) {
+  if (auto error = check_election_name(resignation.election))
+    return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
+  is_led_no_more(resignation.election, resignation.attempt, resignation.term);
+  // A bid that is under way may get something before this is executed.
+  const bool is_idle = led_.empty() && !bidding_;
+  std::optional<std::string> term;
+  if (resignation.term) term = std::to_string(resignation.term->value);
+  return ask<conclave::Answer>(
+      home_, std::move(done),
+      often(verbs_.resign,
+            {resignation.election, to_text(resignation.attempt), term,
+             resignation.was_valid ? "released" : "abandoned", channel(resignation.election),
+             is_idle && settings_->mode == PostgresMode::advisory ? "t" : "f"}),
+      [](const Delivered& answer) -> conclave::Answer {
+        if (answer.rows.empty()) return Gone{};
+        return Done{};
+      });
+}
+
+}  // namespace conclave::postgres

@@ -1,0 +1,142 @@
+// The verbs in a PostgreSQL database. Everything happens on the loop.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "net/calls.hpp"
+#include "stores/postgres/ears.hpp"
+#include "stores/postgres/home.hpp"
+#include "stores/postgres/waiter.hpp"
+
+namespace conclave::postgres {
+
+class PostgresStore final : public Store {
+ public:
+  PostgresStore(std::shared_ptr<net::AsioLoop> loop, std::shared_ptr<const Settings> settings,
+                std::shared_ptr<PGconn> adopted = {});
+  ~PostgresStore() override;
+  PostgresStore(const PostgresStore&) = delete;
+  PostgresStore& operator=(const PostgresStore&) = delete;
+
+  const Traits& traits() const noexcept override { return traits_; }
+  Duration lease() const noexcept override { return settings_->lease; }
+  const Clock& clock() const noexcept override { return loop_->clock(); }
+  Executor& executor() noexcept override { return *loop_; }
+
+  Operation campaign(Bid bid, std::function<void(CampaignAnswer)> done) override;
+  Operation renew(std::vector<Renewal> due,
+                  std::function<void(std::size_t, RenewAnswer)> done) override;
+  Operation resign(Resignation resignation, std::function<void(conclave::Answer)> done) override;
+  Operation observe(std::string election, std::string candidate, Sink sink) override;
+  Operation inspect(std::string election, std::function<void(InspectAnswer)> done) override;
+  Operation end(std::string election, std::function<void(conclave::Answer)> done) override;
+  Operation remove(std::string election, Remains remains,
+                   std::function<void(conclave::Answer)> done) override;
+  Operation check(std::function<void(CheckAnswer)> done) override;
+  void cancel(Operation operation) override;
+
+ private:
+  struct Standing {
+    Bid bid;
+    net::CallPtr<CampaignAnswer> call;
+    Instant since{};  // when it came
+  };
+  struct Renewing;  // renewals that were asked for together
+  using RenewingPtr = std::shared_ptr<Renewing>;
+
+  // ---- campaign
+  void bid_soon();
+  void bid();
+  [[nodiscard]] Statement together(const std::vector<Standing>& some) const;
+  [[nodiscard]] Statement for_released(const Bid& bid) const;
+  void bid_together(std::vector<Standing> some, bool is_released);
+  void tell(const std::vector<Standing>& some, const Result<Delivered>& answer);
+  void is_led_no_more(const std::string& election, const Attempt& attempt,
+                      std::optional<Term> term);
+  void leave_if_idle();
+  void tell_others(const std::string& election, const Rows& granted);
+  CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
+  [[nodiscard]] Duration pause_before(const std::string& election, Duration first);
+
+  // ---- renew
+  void renew_again(const RenewingPtr& renewing);
+  void renewed(const RenewingPtr& renewing, const Result<Delivered>& answer);
+  void tell_renewed(const RenewingPtr& renewing, std::size_t index, RenewAnswer with);
+
+  // ---- listening
+  [[nodiscard]] std::unique_ptr<Session> make_side();
+  void is_lost(const Error& why);
+  void is_listening();
+  [[nodiscard]] bool is_told() const;
+  void heard(const std::string& letter);
+  void look_soon(const std::string& election);
+  void look_next();
+  void look();
+  void listen_to_some();
+  void look_later(const std::vector<std::string>& elections);
+  void looked(const std::vector<std::string>& elections, const Result<Delivered>& answer);
+  [[nodiscard]] bool is_polling() const;
+  void look_again();
+  void watch_lives();
+  void is_gone(std::int64_t life);
+
+  // ---- check
+  struct Examination;
+  void measure(const std::shared_ptr<Examination>& examination);
+  void probe(const std::shared_ptr<Examination>& examination);
+  void examine(const std::shared_ptr<Examination>& examination);
+
+  // ---- answers
+  // Sends it on a session, and answers with what `understand` makes of the rows.
+  template <typename Answered, typename Through, typename Act>
+  Operation ask(Through& through, std::function<void(Answered)> done, Statement statement,
+                Act understand);
+  [[nodiscard]] std::string text(std::string_view of) const { return statement(of, tables_); }
+  [[nodiscard]] static Statement often(const std::string& verb,
+                                       std::vector<std::optional<std::string>> parameters) {
+    return {verb, std::move(parameters), {}, true};
+  }
+  // Without tables nothing is kept that could be ended or removed.
+  [[nodiscard]] std::optional<Error> check_kept(const std::string& election) const;
+  [[nodiscard]] std::string channel(std::string_view election) const;
+  // Whose lock would be free to our looks, since they go over the session that holds it.
+  [[nodiscard]] std::string own_life() const {
+    return std::to_string(is_adopted_ ? home_.life() : 0);
+  }
+  [[nodiscard]] Instant now() const noexcept { return clock().now(); }
+
+  const std::shared_ptr<net::AsioLoop> loop_;
+  const std::shared_ptr<const Settings> settings_;
+  const Tables tables_;
+  const Verbs verbs_;
+  const bool is_adopted_;
+  const Traits traits_;
+  struct Led {
+    Attempt attempt{};
+    Term term{};
+  };
+  std::map<std::string, Led> led_;  // granted here, and not lost or resigned since
+  Ears ears_;
+  std::deque<Standing> bids_;
+  std::map<std::string, Duration> pauses_;  // before the next bid for a row that is in use
+  std::string released_;                    // the last election of which that was told
+  bool bid_planned_ = false;
+  bool bidding_ = false;
+  std::set<std::string> to_hear_;  // to be listened to, or not any more
+  std::set<std::string> to_look_;
+  bool look_planned_ = false;  // or under way
+  bool looks_again_ = false;
+  Duration look_pause_{};  // where nothing is told
+  Home home_;
+  // That listens and looks: the one of the locks must not be kept busy. On an adopted connection
+  // there is only that one, and nobody listens.
+  const std::unique_ptr<Session> own_side_;
+  Session& side_;
+  std::vector<std::unique_ptr<Waiter>> waiters_;
+  std::unique_ptr<Session> second_;  // of a check, behind a pooler
+  net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
+};
+
+}  // namespace conclave::postgres

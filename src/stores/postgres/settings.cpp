@@ -1,0 +1,333 @@
+#include "stores/postgres/settings.hpp"
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <cctype>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include <conclave/timing.hpp>
+
+#include "net/loopback.hpp"
+#include "stores/postgres/adopted.hpp"
+#include "stores/postgres/hosts.hpp"
+#include "stores/postgres/url.hpp"
+
+namespace conclave::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration shortest_timeout = 1ms;
+constexpr std::size_t longest_schema = 63;
+
+// ---------------------------------------------------------------- what was asked for
+
+Result<bool> yes_or_no(const std::string& name, const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return invalid_argument(name + ": it is neither true nor false: write one of them");
+}
+
+std::optional<Error> take(const std::string& name, const std::string& text, PostgresOptions& to) {
+  if (name == "mode") {
+    if (text != "advisory" && text != "lease") {
+      return invalid_argument("mode: it is neither advisory nor lease: write one of them");
+    }
+    to.mode = text == "lease" ? PostgresMode::lease : PostgresMode::advisory;
+  } else if (name == "strict" || name == "create" || name == "tables") {
+    const auto value = yes_or_no(name, text);
+    if (!value) return value.error();
+    (name == "strict" ? to.strict : name == "create" ? to.create : to.tables) = *value;
+  } else if (name == "lease" || name == "request_timeout") {
+    const auto value = parse_duration(name, text);
+    if (!value) return value.error();
+    (name == "lease" ? to.lease : to.request_timeout) = *value;
+  } else {
+    (name == "schema" ? to.schema : to.password_file) = text;
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_times(const PostgresOptions& options) {
+  TimingOptions timing;
+  timing.lease = options.lease;
+  if (const auto resolved = resolve_timing(timing); !resolved) return resolved.error();
+  if (options.request_timeout < Duration::zero()) {
+    return invalid_argument(
+        "request_timeout: it is negative: leave it out for an eighth of the lease");
+  }
+  if (options.request_timeout > Duration::zero() && options.request_timeout < shortest_timeout) {
+    return invalid_argument(
+        "request_timeout: it is shorter than 1 ms, and no server answers so soon: lengthen it");
+  }
+  if (options.request_timeout > options.lease / 2) {
+    return invalid_argument(
+        "request_timeout: it is longer than half the lease, and a lost reply would cost the leader "
+        "its term: shorten it, or lengthen the lease");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> check_rest(const PostgresOptions& options) {
+  const int sources = (options.password.empty() ? 0 : 1) + (options.password_file.empty() ? 0 : 1) +
+                      (options.credentials ? 1 : 0);
+  if (sources > 1) {
+    return invalid_argument(
+        "password: it is given twice: choose one of password, password_file and credentials");
+  }
+  if (options.connection != nullptr && (sources > 0 || !options.url.empty())) {
+    return invalid_argument(
+        "connection: it is connected already: leave url, password, password_file and credentials "
+        "out");
+  }
+  if (options.password.find('\0') != std::string::npos) {
+    return invalid_argument("password: it contains a NUL byte, which PostgreSQL cannot take");
+  }
+  if (options.schema.size() > longest_schema) {
+    return invalid_argument("schema: its name is longer than 63 bytes: shorten it");
+  }
+  // Also for those who read what `conclave sql` prints, where it stands in comments.
+  if (std::any_of(options.schema.begin(), options.schema.end(),
+                  [](unsigned char each) { return std::iscntrl(each) != 0; })) {
+    return invalid_argument("schema: its name contains a control character: leave it out");
+  }
+  if (options.strict && options.mode == PostgresMode::lease) {
+    return invalid_argument("strict: mode=lease is as strict as it gets: leave one of the two out");
+  }
+  if (!options.tables && (options.strict || options.mode == PostgresMode::lease)) {
+    return invalid_argument(
+        "tables: only mode=advisory without strict can do without them: leave tables=false out");
+  }
+  return std::nullopt;
+}
+
+// ---------------------------------------------------------------- what libpq makes of it
+
+struct Effective {
+  Words words{};
+  Words compiled{};  // libpq's own defaults
+};
+
+// With the environment and the service file, without connecting: libpq sees a value that it does
+// not know, and stops before.
+constexpr const char* stopper = "channel_binding";
+
+Result<Effective> effective(const Words& given) {
+  std::vector<const char*> names;
+  std::vector<const char*> values;
+  for (const auto& [name, value] : given) {
+    names.push_back(name.c_str());
+    values.push_back(value.c_str());
+  }
+  for (auto* list : {&names, &values}) list->push_back(list == &names ? stopper : "?");
+  for (auto* list : {&names, &values}) list->push_back(nullptr);
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> none(
+      PQconnectStartParams(names.data(), values.data(), 0), &PQfinish);
+  const std::string_view why = none != nullptr ? PQerrorMessage(none.get()) : "";
+  if (why.find(stopper) == std::string_view::npos) {
+    const bool is_service = why.find("service") != std::string_view::npos;
+    return invalid_argument(is_service
+                                ? "service: libpq cannot read its definition: check its name and "
+                                  "its file (PGSERVICEFILE, ~/.pg_service.conf)"
+                                : "url: the numbers of its hosts, hostaddrs and ports differ: give "
+                                  "one for each host, or one port for all");
+  }
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> all(PQconninfo(none.get()),
+                                                                         &PQconninfoFree);
+  Effective found;
+  for (const auto* each = all.get(); each != nullptr && each->keyword != nullptr; ++each) {
+    if (each->compiled != nullptr) found.compiled.emplace(each->keyword, each->compiled);
+    if (each->val != nullptr && *each->val != '\0') found.words.emplace(each->keyword, each->val);
+  }
+  // What is not passed on libpq takes from where it is, once more.
+  for (const char* name : {stopper, "password"}) found.words.erase(name);
+  if (const auto kept = given.find(stopper); kept != given.end()) {
+    found.words.emplace(kept->first, kept->second);
+  }
+  return found;
+}
+
+std::int64_t whole_seconds(Duration time) {
+  return std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(time).count());
+}
+
+Words with_defaults(Effective to, Duration lease) {
+  const auto set = [&](const std::string& name, const std::string& value) {
+    const auto found = to.words.find(name);
+    const auto usual = to.compiled.find(name);
+    const bool is_usual =
+        found == to.words.end() || (usual != to.compiled.end() && found->second == usual->second);
+    if (is_usual) to.words.insert_or_assign(name, value);
+  };
+  const auto interval = whole_seconds(lease / 8);
+  const auto idle = whole_seconds(lease / 4);
+  set("application_name", "conclave");
+  set("gssencmode", "disable");
+  set("keepalives_idle", std::to_string(idle));
+  set("keepalives_interval", std::to_string(interval));
+  // Not before the lease is over: closing a session too early frees its lock.
+  set("keepalives_count", std::to_string(1 + whole_seconds(lease) / interval));
+  set("tcp_user_timeout",
+      std::to_string(std::chrono::ceil<std::chrono::milliseconds>(lease).count()));
+  const auto hosts = targets_in(to.words);
+  if (hosts.size() > 1) set("target_session_attrs", "read-write");
+  to.words.insert_or_assign("client_encoding", "UTF8");
+  return std::move(to.words);
+}
+
+// ---------------------------------------------------------------- how it is told
+
+std::string shown(const Target& target) {
+  const std::string& name = target.host.empty() ? target.hostaddr : target.host;
+  if (name.empty()) return "its usual socket";
+  const bool is_ipv6 = !is_socket(name) && name.find(':') != std::string::npos;
+  const std::string port = target.port.empty() ? "5432" : target.port;
+  return (is_ipv6 ? "[" + name + "]" : name) + ":" + port;
+}
+
+// The database is told when somebody has named it: by default it has the user's name, and whoever
+// writes postgres://secret@host means a password.
+std::string where_is(const Words& words) {
+  std::string text = "the PostgreSQL server at ";
+  for (const Target& each : targets_in(words)) {
+    if (!text.ends_with(' ')) text += ',';
+    text += shown(each);
+  }
+  const auto database = words.find("dbname");
+  const auto user = words.find("user");
+  const bool is_named =
+      database != words.end() && (user == words.end() || database->second != user->second);
+  return is_named ? text + "/" + database->second : text;
+}
+
+bool is_near(const Words& words) {
+  const auto targets = targets_in(words);
+  return std::all_of(targets.begin(), targets.end(), [](const Target& each) {
+    const std::string& name = each.hostaddr.empty() ? each.host : each.hostaddr;
+    return name.empty() || is_socket(name) || net::is_loopback({.host = name});
+  });
+}
+
+// ---------------------------------------------------------------- passwords
+
+Error no_credentials(const Settings& settings, const std::string& why) {
+  return {ErrorCode::denied,
+          "the application gave no credentials for " + settings.where + ": " + why, true, false};
+}
+
+Error bad_password_file(const Settings& settings, const std::string& what) {
+  return {ErrorCode::denied, "password_file: " + settings.password_file + " " + what, true, false};
+}
+
+constexpr std::uintmax_t longest_password = 1 << 20;
+
+// Nothing when it cannot be read. Only a regular file: reading from a pipe could wait for ever, and
+// the next connection would find nothing in it.
+std::optional<std::string> content_of(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return std::nullopt;
+  const auto size = std::filesystem::file_size(path, failed);
+  std::ifstream file(path, std::ios::binary);
+  if (failed || size > longest_password || !file) return std::nullopt;
+  std::string content(size, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  return file.bad() ? std::nullopt : std::optional(std::move(content));
+}
+
+Result<std::string> password_in_file(const Settings& settings) {
+  auto text = content_of(settings.password_file);
+  if (!text) {
+    return bad_password_file(
+        settings,
+        "cannot be read: check path and rights, and that it is a regular file of at most 1 MiB");
+  }
+  text->erase(text->find_last_not_of("\r\n") + 1);
+  if (text->empty()) return bad_password_file(settings, "is empty: write the password into it");
+  if (text->find('\0') != std::string::npos) {
+    return bad_password_file(settings, "contains a NUL byte, which PostgreSQL cannot take");
+  }
+  return *std::move(text);
+}
+
+}  // namespace
+
+std::string_view Settings::keyword(std::string_view name) const {
+  for (const auto& [each, value] : conninfo) {
+    if (each == name) return value;
+  }
+  return {};
+}
+
+Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duration> lease) {
+  const auto taken = take_apart(given.url);
+  if (!taken) return taken.error();
+  Given parts = *taken;
+  PostgresOptions options = given;
+  for (const auto& [name, text] : parts.ours) {
+    if (auto error = take(name, text, options)) return *std::move(error);
+  }
+  if (lease) options.lease = *lease;
+  if (const auto inside = parts.libpq.extract("password"); !inside.empty()) {
+    if (!options.password.empty()) {
+      return invalid_argument("password: it is in the URL and in the options: leave one out");
+    }
+    options.password = inside.mapped();
+  }
+  for (auto error : {check_times(options), check_rest(options)}) {
+    if (error) return *std::move(error);
+  }
+  Words words;
+  if (options.connection != nullptr) {
+    if (auto error = unsuitable(options.connection.get())) return *std::move(error);
+    words = words_of(options.connection.get());
+  } else {
+    auto found = effective(parts.libpq);
+    if (!found) return found.error();
+    words = with_defaults(*std::move(found), options.lease);
+  }
+
+  Settings settings;
+  settings.conninfo.assign(words.begin(), words.end());
+  settings.password = options.password;
+  settings.password_file = options.password_file;
+  settings.credentials = options.credentials;
+  settings.mode = options.mode;
+  settings.strict = options.strict;
+  settings.create = options.create;
+  settings.tables = options.tables;
+  settings.schema = options.schema;
+  settings.lease = options.lease;
+  settings.request_timeout =
+      options.request_timeout > Duration::zero() ? options.request_timeout : options.lease / 8;
+  settings.where = where_is(words);
+  settings.is_near = is_near(words);
+  return settings;
+}
+
+Result<PostgresCredentials> credentials_of(const Settings& settings) {
+  if (settings.credentials) {
+    try {
+      return settings.credentials();
+    } catch (const std::exception& failed) {
+      return no_credentials(settings, failed.what());
+    } catch (...) {  // whatever it throws, it is the application's
+      return no_credentials(settings, "it threw something that is no std::exception");
+    }
+  }
+  if (settings.password_file.empty()) return PostgresCredentials{{}, settings.password};
+  auto password = password_in_file(settings);
+  if (!password) return password.error();
+  return PostgresCredentials{{}, *std::move(password)};
+}
+
+Duration connect_limit(const Settings& settings) {
+  return std::max<Duration>(settings.request_timeout * 4, 1s);
+}
+
+}  // namespace conclave::postgres

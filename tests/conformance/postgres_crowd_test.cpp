@@ -1,0 +1,191 @@
+// The elections of a process share its few connections, however many elections there are, and
+// however many others hold them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <conclave/candidate.hpp>
+#include <conclave/postgres.hpp>
+#include <conclave/waits.hpp>
+
+#include "fault/tcp_gate.hpp"
+#include "servers/postgres_server.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using servers::PostgresServer;
+
+constexpr Duration hang_guard = 60s;
+
+std::vector<std::string> elections(std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back("election " + std::to_string(i));
+  return names;
+}
+
+struct Place {
+  const PostgresServer& server;
+  PostgresMode mode;
+  Duration lease;
+  std::string user = "conclave";
+};
+
+// One store object, and a candidate on it for each election.
+class Process {
+ public:
+  Process(const Place& place, std::string name, const std::vector<std::string>& elections)
+      : server_(place.server), name_(std::move(name)), gate_(server_.port()) {
+    PostgresOptions options;
+    options.url = "postgres://" + place.user + "@127.0.0.1:" + std::to_string(gate_.port()) +
+                  "/postgres?application_name=" + name_;
+    options.mode = place.mode;
+    options.lease = place.lease;
+    const auto store = make_postgres_store(options);
+    for (const auto& each : elections) {
+      all_.push_back(std::make_unique<Candidate>(store, each, Options{.id = name_}));
+      all_.back()->start();
+    }
+  }
+  // All at once: each by itself would wait for a server that does not answer.
+  ~Process() {
+    for (const auto& each : all_) each->request_stop();
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  // As kill -9: the server hears of it at once, and nothing more comes.
+  void die() {
+    gate_.refuse();
+    gate_.reset_all();
+  }
+
+  [[nodiscard]] bool until_all_lead() {
+    return std::all_of(all_.begin(), all_.end(),
+                       [](const auto& each) { return wait_until_leader(*each, hang_guard); });
+  }
+  [[nodiscard]] bool until_all_follow() {
+    return std::all_of(all_.begin(), all_.end(), [](const auto& each) {
+      return wait_until_role_known(*each, hang_guard) == Role::follower;
+    });
+  }
+  // Each of them so often from now on.
+  [[nodiscard]] bool until_all_renewed(std::uint64_t times) {
+    const std::uint64_t wanted = all_.front()->snapshot().counters.renewals + times;
+    return std::all_of(all_.begin(), all_.end(), [&](const auto& each) {
+      while (each->snapshot().counters.renewals < wanted) {
+        if (!each->events().wait_for(hang_guard)) return false;
+      }
+      return true;
+    });
+  }
+
+  [[nodiscard]] std::size_t leading() const {
+    return static_cast<std::size_t>(std::count_if(
+        all_.begin(), all_.end(), [](const auto& each) { return each->is_leader(); }));
+  }
+  [[nodiscard]] std::uint64_t times_elected() const {
+    std::uint64_t sum = 0;
+    for (const auto& each : all_) sum += each->snapshot().counters.terms;
+    return sum;
+  }
+  [[nodiscard]] std::vector<Term> terms() const {
+    std::vector<Term> every;
+    for (const auto& each : all_) every.push_back(each->snapshot().term);
+    return every;
+  }
+  [[nodiscard]] std::vector<pid_t> sessions() const {
+    return server_.backends("application_name = '" + name_ + "'");
+  }
+  [[nodiscard]] std::size_t connections() const { return sessions().size(); }
+  // As pg_terminate_backend ends them.
+  void lose_sessions() const {
+    server_.exec(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1",
+        {name_});
+  }
+
+ private:
+  const PostgresServer& server_;
+  const std::string name_;
+  fault::TcpGate gate_;
+  std::vector<std::unique_ptr<Candidate>> all_;
+};
+
+TEST(PostgresCrowd, AThousandByLocksOnFourConnectionsAreTakenOver) {
+  constexpr std::size_t count = 1000;
+  const PostgresServer server;
+  const Place place{server, PostgresMode::advisory, 8s};
+  Process first(place, "first", elections(count));
+  ASSERT_TRUE(first.until_all_lead());
+  EXPECT_LE(first.connections(), 4U);
+  Process second(place, "second", elections(count));
+  ASSERT_TRUE(second.until_all_follow());
+  ASSERT_TRUE(first.until_all_renewed(3));
+  EXPECT_LE(first.connections(), 4U);
+  EXPECT_LE(second.connections(), 4U);
+  EXPECT_EQ(first.times_elected(), count) << "nobody has lost any";
+  const auto before = first.terms();
+  first.die();
+  ASSERT_TRUE(second.until_all_lead());
+  EXPECT_EQ(first.leading(), 0U);
+  EXPECT_LE(second.connections(), 4U);
+  const auto after = second.terms();
+  for (std::size_t i = 0; i < count; ++i) EXPECT_GT(after[i], before[i]);
+}
+
+TEST(PostgresCrowd, TenThousandByTheClockOnTwoConnectionsAreKept) {
+  constexpr std::size_t count = 10'000;
+  const PostgresServer server;
+  Process process({server, PostgresMode::lease, 8s}, "process", elections(count));
+  ASSERT_TRUE(process.until_all_lead());
+  EXPECT_LE(process.connections(), 2U);
+  ASSERT_TRUE(process.until_all_renewed(3));
+  EXPECT_LE(process.connections(), 2U);
+  process.lose_sessions();
+  ASSERT_TRUE(process.until_all_renewed(2));
+  const auto anew = process.sessions();
+  ASSERT_TRUE(process.until_all_renewed(2));
+  EXPECT_EQ(process.sessions(), anew) << "that so much is listened to breaks no connection";
+  EXPECT_LE(process.connections(), 2U);
+  EXPECT_EQ(process.times_elected(), count) << "nobody has lost any";
+  EXPECT_EQ(process.leading(), count);
+}
+
+// Of so many not each has a session that waits for its end; the others are looked at.
+TEST(PostgresCrowd, SixHoldersWhoDieAreAllReplacedOnFourConnections) {
+  const PostgresServer server;
+  const Place place{server, PostgresMode::advisory, 1s};
+  const auto names = elections(6);
+  std::vector<std::unique_ptr<Process>> holders;
+  for (const auto& each : names) {
+    holders.push_back(
+        std::make_unique<Process>(place, "holder" + each.substr(9), std::vector{each}));
+    ASSERT_TRUE(holders.back()->until_all_lead());
+  }
+  Process follower(place, "follower", names);
+  ASSERT_TRUE(follower.until_all_follow());
+  ASSERT_TRUE(holders.front()->until_all_renewed(6));
+  EXPECT_LE(follower.connections(), 4U);
+  for (const auto& each : holders) each->die();
+  ASSERT_TRUE(follower.until_all_lead());
+  EXPECT_LE(follower.connections(), 4U);
+}
+
+// With no more than two, none is left that could wait for the end of others.
+TEST(PostgresCrowd, AHolderWhoDiesIsReplacedByWhoHasTwoConnections) {
+  const PostgresServer server({.users = {{"limited", "word", "CONNECTION LIMIT 2"}}});
+  Process holder({server, PostgresMode::advisory, 1s}, "holder", elections(3));
+  ASSERT_TRUE(holder.until_all_lead());
+  server.exec("grant all on all tables in schema public to limited");
+  Process follower({server, PostgresMode::advisory, 1s, "limited:word"}, "follower", elections(3));
+  ASSERT_TRUE(follower.until_all_follow());
+  ASSERT_TRUE(holder.until_all_renewed(6));
+  EXPECT_LE(follower.connections(), 2U);
+  holder.die();
+  ASSERT_TRUE(follower.until_all_lead());
+}
+
+}  // namespace
+}  // namespace conclave::conformance

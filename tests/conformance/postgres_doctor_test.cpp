@@ -1,0 +1,343 @@
+// What a check of a real PostgreSQL server finds, each with its fix.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <conclave/admin.hpp>
+#include <conclave/postgres.hpp>
+
+#include "fault/tcp_gate.hpp"
+#include "servers/certificates.hpp"
+#include "servers/pgbouncer_server.hpp"
+#include "stores/postgres/findings.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using servers::PgBouncerMode;
+using servers::PgBouncerServer;
+using servers::PostgresClient;
+using servers::PostgresServer;
+using servers::PostgresUser;
+
+const PostgresUser anna{"anna", "geheim"};
+
+// Nothing to complain of, and it does not wait for a disk: its data are in memory.
+servers::PostgresOptions good(std::vector<std::string> extra = {}) {
+  extra.insert(extra.begin(), {"fsync = on", "tcp_keepalives_idle = 60"});
+  return {.users = {anna}, .extra = std::move(extra)};
+}
+
+PostgresOptions options_of(const std::string& url, PostgresMode mode = PostgresMode::advisory) {
+  PostgresOptions options;
+  options.url = url;
+  options.mode = mode;
+  options.lease = 8s;  // so that a busy machine is no slow one
+  return options;
+}
+
+std::string at(const std::string& host, std::uint16_t port) {
+  return "postgres://conclave@" + host + ":" + std::to_string(port) + "/postgres";
+}
+
+std::vector<Finding> findings(const PostgresOptions& options) {
+  const auto store = make_postgres_store(options);
+  const auto found = check(*store, 60s);
+  EXPECT_TRUE(found) << found.error().message;
+  return found ? *found : std::vector<Finding>{};
+}
+
+std::vector<Finding> findings(const std::string& url) { return findings(options_of(url)); }
+
+// The finding that has this in its setting; an empty one when there is none.
+Finding about(const std::vector<Finding>& all, const std::string& setting) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Finding& each) {
+    return each.setting.find(setting) != std::string::npos;
+  });
+  return found != all.end() ? *found : Finding{};
+}
+
+void expect_finding(const std::vector<Finding>& all, const std::string& setting, Severity severity,
+                    const std::string& fix) {
+  const Finding found = about(all, setting);
+  EXPECT_NE(found.setting, "") << setting << " was not found";
+  EXPECT_EQ(found.severity, severity) << setting;
+  EXPECT_NE(found.fix.find(fix), std::string::npos) << found.fix;
+  EXPECT_FALSE(found.problem.empty());
+  EXPECT_EQ((found.problem + found.fix).find("geheim"), std::string::npos);
+}
+
+void expect_no_finding(const std::vector<Finding>& all, const std::string& setting) {
+  const Finding found = about(all, setting);
+  EXPECT_EQ(found.setting, "") << found.problem;
+}
+
+std::string tables_of(const PostgresServer& server) {
+  return server.value("select count(*) from pg_class where relname like 'conclave%'");
+}
+
+void make_tables(const PostgresServer& server) {
+  const auto store = make_postgres_store(options_of(server.url()));
+  EXPECT_TRUE(remove(*store, "none", Remains::trace, 60s));
+}
+
+TEST(PostgresDoctor, FindsNothingButTheRoundTripInAGoodServer) {
+  const PostgresServer server(good());
+  expect_finding(findings(server.url()), "tables", Severity::note, "nothing to do");
+  EXPECT_EQ(tables_of(server), "0") << "who only looks makes nothing";
+  make_tables(server);
+  const auto found = findings(server.url());
+  ASSERT_EQ(found.size(), 1U) << found.front().setting;
+  expect_finding(found, "round trip", Severity::note, "nothing to do");
+  EXPECT_EQ(server.value("select count(*) from conclave_election"), "0");
+}
+
+TEST(PostgresDoctor, WarnsOfDataThatAreNotOnTheDisk) {
+  const PostgresServer server(good({"fsync = off"}));
+  expect_finding(findings(server.url()), "fsync", Severity::danger, "fsync = on");
+}
+
+// There is none to start here, so one that says so.
+TEST(PostgresDoctor, WarnsOfAnOldServer) {
+  const PostgresServer server(good());
+  postgres::Rows rows;
+  rows.cells = server.exec(postgres::facts(), {"a", "b", "c", std::nullopt}).at(0);
+  rows.count = 1;
+  rows.columns = rows.cells.size();
+  rows.cells.at(0) = "130012";
+  postgres::Settings settings;
+  settings.lease = 3s;
+  expect_finding(findings_in(rows, settings, {}), "server_version", Severity::danger, "mode=lease");
+  settings.mode = PostgresMode::lease;
+  expect_finding(findings_in(rows, settings, {}), "server_version", Severity::note, "update");
+  rows.cells.at(0) = "140000";
+  expect_no_finding(findings_in(rows, settings, {}), "server_version");
+}
+
+// ---------------------------------------------------------------- replication
+
+TEST(PostgresDoctor, KnowsAStandbyAndWhoWaitsForIt) {
+  PostgresServer server(good());
+  make_tables(server);
+  const auto standby = server.standby();
+  expect_finding(findings(standby->url()), "recovery", Severity::danger, "primary");
+  EXPECT_EQ(findings(server.url()).size(), 2U) << "it is waited for";
+  expect_finding(findings(server.url()), "mode=advisory", Severity::warning, "strict=true");
+  server.exec("alter system set synchronous_standby_names = ''");
+  server.exec("select pg_reload_conf()");
+  while (!server.value("show synchronous_standby_names").empty()) continue;  // it reads that soon
+  expect_finding(findings(server.url()), "synchronous_standby_names", Severity::warning,
+                 "fence with the term");
+}
+
+TEST(PostgresDoctor, WarnsOfAStandbyThatIsWaitedForInVain) {
+  const PostgresServer server({.extra = {"synchronous_standby_names = 'nobody'"}});
+  expect_finding(findings(server.url()), "synchronous_standby_names nobody", Severity::danger,
+                 "connect the standby");
+}
+
+// ---------------------------------------------------------------- poolers
+
+TEST(PostgresDoctor, KnowsAPooler) {
+  const PostgresServer server(good());
+  make_tables(server);
+  for (const PgBouncerMode kind : {PgBouncerMode::session, PgBouncerMode::transaction}) {
+    const PgBouncerServer pooler(server, kind);
+    expect_finding(findings(pooler.url()), "pooler",
+                   kind == PgBouncerMode::session ? Severity::warning : Severity::danger,
+                   "mode=lease");
+    const auto found = findings(options_of(pooler.url(), PostgresMode::lease));
+    expect_finding(found, "pooler", Severity::note, "directly");
+    EXPECT_EQ(found.size(), 2U) << "and the round trip";
+  }
+}
+
+// On sessions of its own the store lifts them.
+TEST(PostgresDoctor, WarnsOfDefaultsOfTheRoleBehindAPooler) {
+  const PostgresServer server(good());
+  for (const char* const each :
+       {"statement_timeout = '50s'", "lock_timeout = '40s'", "idle_session_timeout = '7s'",
+        "idle_in_transaction_session_timeout = '30s'", "synchronous_commit = off"}) {
+    server.exec(std::string("alter role conclave set ") + each);
+  }
+  const PgBouncerServer pooler(server, PgBouncerMode::transaction);
+  const auto found = findings(options_of(pooler.url(), PostgresMode::lease));
+  expect_finding(found, "statement_timeout=50000ms", Severity::warning, "lift them");
+  expect_finding(found, "lock_timeout=40000ms", Severity::warning, "lift them");
+  expect_finding(found, "idle_in_transaction_session_timeout=30000ms", Severity::warning,
+                 "lift them");
+  expect_finding(found, "idle_session_timeout 7000ms", Severity::warning, "lift it");
+  expect_finding(found, "synchronous_commit off", Severity::warning,
+                 "alter role conclave set synchronous_commit = on");
+  const auto direct = findings(server.url());
+  expect_no_finding(direct, "timeout");
+  expect_no_finding(direct, "synchronous_commit");
+}
+
+TEST(PostgresDoctor, WarnsOfGrantsThatDoNotWaitForTheStandbyBehindAPooler) {
+  const PostgresServer server(
+      good({"synchronous_standby_names = 'nobody'", "synchronous_commit = local"}));
+  const PgBouncerServer pooler(server, PgBouncerMode::transaction);
+  expect_finding(findings(options_of(pooler.url(), PostgresMode::lease)),
+                 "synchronous_commit local", Severity::warning, "set synchronous_commit = on");
+}
+
+// ---------------------------------------------------------------- room
+
+TEST(PostgresDoctor, WarnsOfFewConnections) {
+  const PostgresServer server(good({"max_connections = 10", "max_wal_senders = 2"}));
+  expect_finding(findings(server.url()), "max_connections, 6 left", Severity::warning,
+                 "raise max_connections");
+}
+
+TEST(PostgresDoctor, WarnsOfALimitOfTheRole) {
+  const PostgresServer server(good());
+  server.exec("alter role anna connection limit 5");
+  expect_finding(findings(server.url(anna)), "limit of the role, 4 left", Severity::warning,
+                 "alter role anna connection limit");
+  server.exec("alter role anna connection limit 9");
+  expect_no_finding(findings(server.url(anna)), "limit of the role");
+}
+
+TEST(PostgresDoctor, WarnsOfATableOfLocksThatFills) {
+  const PostgresServer server(
+      good({"max_connections = 20", "max_wal_senders = 2", "max_locks_per_transaction = 10"}));
+  expect_no_finding(findings(server.url()), "max_locks");
+  PostgresClient busy = server.client();
+  busy.exec("select pg_advisory_lock(i) from generate_series(1, 120) as i");
+  expect_finding(findings(server.url()), "of 200 locks taken", Severity::warning,
+                 "raise max_locks_per_transaction");
+}
+
+// ---------------------------------------------------------------- the way
+
+// A machine's other names are not loopback, whoever they lead to.
+TEST(PostgresDoctor, WarnsOfAPlainWayBeyondThisMachine) {
+  const PostgresServer server(good());
+  expect_finding(findings(at("0.0.0.0", server.port())), "sslmode", Severity::warning,
+                 "verify-full");
+  expect_no_finding(findings(at("localhost", server.port())), "sslmode");
+  const PgBouncerServer pooler(server, PgBouncerMode::transaction);
+  expect_finding(findings(at("0.0.0.0", pooler.port())), "sslmode", Severity::warning,
+                 "verify-full");
+}
+
+TEST(PostgresDoctor, TellsThatNobodyLooksAtTheCertificate) {
+  servers::Certificates made;
+  const auto shown = made.server();
+  servers::PostgresOptions options = good();
+  options.tls = servers::PostgresTls{shown.certificate, shown.key, made.authority()};
+  const PostgresServer server(options);
+  expect_finding(findings(at("0.0.0.0", server.port()) + "?sslmode=require"), "sslmode require",
+                 Severity::note, "verify-full");
+  expect_no_finding(findings(server.url() + "?sslmode=require"), "sslmode");
+}
+
+TEST(PostgresDoctor, WarnsOfAServerThatEndsSessionsTooSoon) {
+  const PostgresServer server(
+      good({"tcp_keepalives_idle = 3", "tcp_keepalives_interval = 1", "tcp_keepalives_count = 4"}));
+  expect_finding(findings(server.url()), "tcp_keepalives, 7000ms", Severity::danger,
+                 "tcp_keepalives_idle");
+  PostgresOptions options = options_of(server.url());
+  options.strict = true;
+  expect_finding(findings(options), "tcp_keepalives, 7000ms", Severity::note, "");
+  expect_no_finding(findings(options_of(server.url(), PostgresMode::lease)), "tcp_");
+  server.exec("alter role conclave set tcp_keepalives_idle = 30");
+  expect_no_finding(findings(server.url()), "tcp_");
+  server.exec("alter role conclave set tcp_user_timeout = 7999");
+  expect_finding(findings(server.url()), "tcp_user_timeout 7999ms", Severity::danger,
+                 "tcp_user_timeout");
+  server.exec("alter role conclave set tcp_user_timeout = 8000");
+  expect_no_finding(findings(server.url()), "tcp_");
+}
+
+TEST(PostgresDoctor, TellsOfSessionsThatStayForHours) {
+  const PostgresServer server(good({"tcp_keepalives_idle = 7200"}));
+  expect_finding(findings(server.url()), "tcp_keepalives_idle 7200s", Severity::note,
+                 "some leases");
+}
+
+TEST(PostgresDoctor, WarnsOfASlowWay) {
+  const PostgresServer server(good());
+  fault::TcpGate gate(server.port());
+  gate.delay(150ms);  // 300 ms, and a request time-out of 1 s
+  expect_finding(findings(at("127.0.0.1", gate.port())), "round trip", Severity::warning,
+                 "lengthen the lease");
+}
+
+TEST(PostgresDoctor, TellsOfAnotherTime) {
+  servers::PostgresOptions options = good();
+  options.steppable_clock = true;
+  PostgresServer server(options);
+  expect_no_finding(findings(server.url()), "clock");
+  server.step_clock(1h);
+  expect_finding(findings(server.url()), "clock, 3", Severity::note, "NTP");
+}
+
+// ---------------------------------------------------------------- tables and rights
+
+// What the finding says mends it.
+void expect_mended(const PostgresServer& server, const PostgresOptions& options,
+                   const std::string& fix) {
+  const auto found = findings(options);
+  expect_finding(found, "rights", Severity::danger, fix);
+  server.exec(about(found, "rights").fix);
+  expect_no_finding(findings(options), "rights");
+}
+
+TEST(PostgresDoctor, NamesTheRightThatIsMissing) {
+  const PostgresServer server(good());
+  server.exec("create schema \"my schema\"");
+  PostgresOptions options = options_of(server.url(anna));
+  options.schema = "my schema";
+  const auto found = findings(options);
+  expect_finding(found, "rights", Severity::danger, "grant usage on schema \"my schema\" to anna");
+  server.exec(about(found, "rights").fix);
+  expect_mended(server, options, "grant create on schema \"my schema\" to anna");
+  PostgresOptions admin = options;
+  admin.url = server.url();
+  const auto store = make_postgres_store(admin);
+  ASSERT_TRUE(remove(*store, "none", Remains::trace, 60s));
+  expect_mended(server, options, "grant select, insert, update, delete on \"my schema\".");
+  server.exec("revoke insert on \"my schema\".conclave_server from anna");
+  expect_mended(server, options, "on \"my schema\".\"conclave_server\" to anna");
+}
+
+TEST(PostgresDoctor, KnowsThatTablesAreMissing) {
+  const PostgresServer server(good());
+  PostgresOptions options = options_of(server.url(anna));
+  expect_finding(findings(options), "rights", Severity::danger,
+                 "grant create on schema public to anna");
+  options.create = false;
+  expect_finding(findings(options), "create=false", Severity::danger, "conclave sql");
+  options.schema = "nowhere";
+  expect_finding(findings(options), "schema", Severity::danger, "correct schema");
+  server.exec("alter role anna set search_path = nowhere");
+  options.schema.clear();
+  expect_finding(findings(options), "schema", Severity::danger, "correct schema");
+}
+
+TEST(PostgresDoctor, KnowsATableOfSomebodyElse) {
+  const PostgresServer server(good());
+  make_tables(server);
+  server.exec("drop table conclave_session; create table conclave_session (life bigint)");
+  expect_finding(findings(server.url()), "tables", Severity::danger, "another schema");
+  EXPECT_EQ(
+      server.value("select count(*) from pg_attribute where attrelid = 'conclave_session'::regclass"
+                   " and attnum > 0"),
+      "1");
+}
+
+TEST(PostgresDoctor, OfAServerThatIsAwayIsAnError) {
+  PostgresServer server;
+  const std::string url = server.url();
+  server.stop();
+  const auto store = make_postgres_store(options_of(url));
+  const auto found = check(*store, 60s);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace conclave::conformance

@@ -1,0 +1,86 @@
+// Candidates on a real PostgreSQL that is disturbed, some of them behind a gate of their own.
+#pragma once
+
+#include "conformance/conformance.hpp"
+#include "conformance/postgres_rig.hpp"
+#include "fault/tcp_gate.hpp"
+
+namespace conclave::conformance {
+
+// A server for one test alone: it may be restarted, and its clock set.
+struct OwnPostgres {
+  servers::PostgresServer own{{.steppable_clock = true}};
+};
+
+class OwnPostgresFixture : private OwnPostgres, public PostgresFixture {
+ public:
+  // Long enough for a restart of the server while its leader goes on.
+  explicit OwnPostgresFixture(PostgresMode mode, bool strict = false)
+      : PostgresFixture(mode, strict, own, std::chrono::seconds{2}) {}
+
+ private:
+  [[nodiscard]] Duration patience(Duration) const override { return {}; }
+};
+
+template <typename Fixture>
+std::unique_ptr<StoreFixture> make_advisory() {
+  return std::make_unique<Fixture>(PostgresMode::advisory);
+}
+template <typename Fixture>
+std::unique_ptr<StoreFixture> make_lease() {
+  return std::make_unique<Fixture>(PostgresMode::lease);
+}
+template <typename Fixture>
+std::unique_ptr<StoreFixture> make_strict() {
+  return std::make_unique<Fixture>(PostgresMode::advisory, true);
+}
+
+class PostgresFaults : public Conformance {
+ protected:
+  [[nodiscard]] PostgresFixture& rig() { return static_cast<PostgresFixture&>(fixture()); }
+  [[nodiscard]] servers::PostgresServer& server() { return rig().server(); }
+
+  // Whether a term outlives the session on which it was granted.
+  [[nodiscard]] bool outlives_session() {
+    return rig().options(lease()).mode == PostgresMode::lease;
+  }
+
+  // Another connection, through the gate.
+  [[nodiscard]] std::shared_ptr<FaultyStore> connect_through(const fault::TcpGate& gate) {
+    PostgresOptions options = rig().options(lease());
+    options.url = "postgres://conclave@127.0.0.1:" + std::to_string(gate.port()) + "/postgres";
+    return std::make_shared<FaultyStore>(make_postgres_store(std::move(options)));
+  }
+  Member make_behind(const fault::TcpGate& gate, const std::string& id) {
+    return make_on(connect_through(gate), id);
+  }
+  Member join_behind(const fault::TcpGate& gate, const std::string& id) {
+    Member member = make_behind(gate, id);
+    member->start();
+    EXPECT_TRUE(run_until([&] { return member->role() == Role::follower || member->leads(); }));
+    return member;
+  }
+
+  // A renewal is confirmed from now on.
+  [[nodiscard]] bool until_renewed(const Member& member) {
+    const std::size_t before = member->count<core::Extended>();
+    return run_until([&] { return member->count<core::Extended>() > before; });
+  }
+  [[nodiscard]] bool until_follows(const Member& member, const std::string& leader) {
+    return run_until(
+        [&] { return member->role() == Role::follower && member->leader() == leader; });
+  }
+  [[nodiscard]] bool until_somebody_leads(const Member& one, const Member& other) {
+    return run_until([&] { return one->leads() || other->leads(); });
+  }
+  // The leader has the term that it had, after a while as well, and nobody else ever led.
+  void expect_kept(const Member& leader, Term term) {
+    run_for(2 * lease());
+    EXPECT_TRUE(leader->leads());
+    EXPECT_EQ(leader->term(), term);
+    EXPECT_EQ(leader->count<core::Lost>(), 0U);
+    EXPECT_EQ(leaders().size(), 1U);
+  }
+};
+
+}  // namespace conclave::conformance

@@ -1,0 +1,120 @@
+// Behind a real PgBouncer: what is refused, and what works all the same.
+#include <atomic>
+#include <thread>
+
+#include "conformance/conformance.hpp"
+#include "conformance/postgres_rig.hpp"
+#include "servers/pgbouncer_server.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+using servers::PgBouncerMode;
+using servers::PgBouncerServer;
+
+std::unique_ptr<StoreFixture> make_advisory() {
+  return std::make_unique<PostgresFixture>(PostgresMode::advisory);
+}
+
+class PostgresPooler : public Conformance {
+ protected:
+  [[nodiscard]] PostgresFixture& rig() { return static_cast<PostgresFixture&>(fixture()); }
+
+  [[nodiscard]] std::shared_ptr<Store> through(const PgBouncerServer& pooler, PostgresMode mode) {
+    PostgresOptions options = rig().options(lease());
+    options.url = pooler.url();
+    options.mode = mode;
+    return make_postgres_store(options);
+  }
+  [[nodiscard]] Member join_through(const PgBouncerServer& pooler, PostgresMode mode,
+                                    const std::string& id) {
+    Member member = make_on(std::make_shared<FaultyStore>(through(pooler, mode)), id);
+    member->start();
+    EXPECT_TRUE(run_until([&] { return member->leads() || member->role() == Role::follower; }));
+    return member;
+  }
+
+  void expect_lease_works(PgBouncerMode mode) {
+    const PgBouncerServer pooler(rig().server(), mode);
+    const Member leader = join_through(pooler, PostgresMode::lease, "a");
+    ASSERT_TRUE(until_leads(leader));
+    Member follower = join_through(pooler, PostgresMode::lease, "b");
+    run_for(2 * lease());
+    EXPECT_TRUE(leader->leads());
+    leader->stop();
+    ASSERT_TRUE(until_leads(follower));
+    const Member next = join_through(pooler, PostgresMode::lease, "c");
+    follower = {};  // crashes
+    EXPECT_TRUE(until_leads(next));
+  }
+};
+
+TEST_P(PostgresPooler, ALockIsRefusedInTransactionModeWithTheFix) {
+  const PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
+  const auto store = through(pooler, PostgresMode::advisory);
+  const auto answer = campaign(*store, bid("a", 1));
+  const auto* const unknown = std::get_if<Unknown>(&answer);
+  ASSERT_NE(unknown, nullptr) << answer.index();
+  EXPECT_EQ(unknown->error.code, ErrorCode::unsupported);
+  EXPECT_FALSE(unknown->error.retryable);
+  EXPECT_NE(unknown->error.message.find("transaction mode"), std::string::npos)
+      << unknown->error.message;
+  EXPECT_NE(unknown->error.message.find("mode=lease"), std::string::npos);
+  // What others use through the same pooler was left alone.
+  EXPECT_EQ(rig().server().value("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+}
+
+// Where many others use the pooler, the first look at it may not tell; a renewal does.
+TEST_P(PostgresPooler, ALockIsRefusedInABusyPoolToo) {
+  const PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
+  std::atomic<bool> is_over{false};
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 3; ++i) {
+    others.emplace_back([&] {
+      servers::PostgresClient client(pooler.url());
+      while (!is_over) client.exec("select 1");
+    });
+  }
+  const auto is_refused = [](const auto& answer) {
+    const auto* const unknown = std::get_if<Unknown>(&answer);
+    return unknown != nullptr && unknown->error.code == ErrorCode::unsupported;
+  };
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    const auto store = through(pooler, PostgresMode::advisory);
+    Bid mine = bid("a", round);
+    mine.election = "election " + std::to_string(round);
+    bool is_found_out = false;
+    for (int i = 0; i < 1000 && !is_found_out; ++i) {
+      const auto answer = campaign(*store, mine);
+      const auto* const granted = std::get_if<Granted>(&answer);
+      is_found_out = granted != nullptr ? is_refused(renew(*store, renewal(mine, granted->term)))
+                                        : is_refused(answer);
+    }
+    EXPECT_TRUE(is_found_out);
+  }
+  is_over = true;
+}
+
+TEST_P(PostgresPooler, ALockIsHeldInSessionMode) {
+  const PgBouncerServer pooler(rig().server(), PgBouncerMode::session);
+  const Member leader = join_through(pooler, PostgresMode::advisory, "a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join_through(pooler, PostgresMode::advisory, "b");
+  EXPECT_EQ(follower->role(), Role::follower);
+  run_for(2 * lease());
+  EXPECT_TRUE(leader->leads());
+  leader->stop();
+  EXPECT_TRUE(until_leads(follower));
+}
+
+TEST_P(PostgresPooler, ALeaseNeedsNoSessionOfItsOwn) {
+  expect_lease_works(PgBouncerMode::transaction);
+}
+
+TEST_P(PostgresPooler, ALeaseWorksInSessionModeToo) { expect_lease_works(PgBouncerMode::session); }
+
+INSTANTIATE_TEST_SUITE_P(postgres, PostgresPooler, ::testing::Values(MakeFixture{make_advisory}),
+                         [](const auto&) { return "postgres"; });
+
+}  // namespace
+}  // namespace conclave::conformance

@@ -1,0 +1,148 @@
+// A standby that is promoted, while the old primary stands still, is dead, or lives on cut off.
+#include "conformance/postgres_faults.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+using fault::TcpGate;
+using servers::PostgresServer;
+
+// What is committed on the primary is on the standby before it is answered.
+struct Pair {
+  PostgresServer primary{};
+  std::unique_ptr<PostgresServer> standby = primary.standby();
+};
+
+class PairFixture : private Pair, public PostgresFixture {
+ public:
+  explicit PairFixture(PostgresMode mode, bool strict = false)
+      : PostgresFixture(mode, strict, primary, std::chrono::seconds{2}) {}
+  [[nodiscard]] PostgresServer& heir() const { return *standby; }
+};
+
+class PostgresPromotion : public PostgresFaults {
+ protected:
+  [[nodiscard]] PostgresServer& heir() { return static_cast<PairFixture&>(fixture()).heir(); }
+
+  // The ways of one candidate to both.
+  struct Ways {
+    std::unique_ptr<TcpGate> to_primary;
+    std::unique_ptr<TcpGate> to_heir;
+  };
+  [[nodiscard]] Ways ways() {
+    return {std::make_unique<TcpGate>(server().port()), std::make_unique<TcpGate>(heir().port())};
+  }
+  static void close(TcpGate& gate) {
+    gate.refuse();
+    gate.reset_all();
+  }
+  Member join_by(const Ways& ways, const std::string& id) {
+    PostgresOptions options = rig().options(lease());
+    options.url = "postgres://conclave@127.0.0.1:" + std::to_string(ways.to_primary->port()) +
+                  ",127.0.0.1:" + std::to_string(ways.to_heir->port()) + "/postgres";
+    Member member = make_on(std::make_shared<FaultyStore>(make_postgres_store(options)), id);
+    member->start();
+    EXPECT_TRUE(run_until([&] { return member->role() == Role::follower || member->leads(); }));
+    return member;
+  }
+
+  // Those on the primary that are waiting for the standby give up: what they wrote is there, and
+  // the standby does not have it.
+  std::size_t cancel_waits() {
+    return server()
+        .exec("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'")
+        .size();
+  }
+};
+
+class PromotionByLease : public PostgresPromotion {};
+class PromotionByLock : public PostgresPromotion {};
+
+TEST_P(PromotionByLease, AllMoveToTheStandby) {
+  const Ways of_a = ways();
+  const Ways of_b = ways();
+  const Member a = join_by(of_a, "a");
+  ASSERT_TRUE(until_leads(a));
+  const Term term = a->term();
+  const Member b = join_by(of_b, "b");
+  ASSERT_TRUE(until_renewed(a));
+  server().pause();
+  heir().promote();
+  const auto confirmed = [&] { return a->count<core::Extended>() + b->count<core::Extended>(); };
+  const std::size_t before = confirmed();
+  ASSERT_TRUE(run_until([&] { return confirmed() > before; }));  // so by the new one
+  const Member& leader = a->leads() ? a : b;
+  const Member& other = a->leads() ? b : a;
+  EXPECT_TRUE(leader->leads());
+  EXPECT_GE(leader->term(), term);
+  EXPECT_EQ(heir().value("select leader from conclave_election"), leader->id());
+  const Term last = leader->term();
+  leader->stop();
+  ASSERT_TRUE(until_leads(other));
+  EXPECT_GT(other->term(), last);
+}
+
+TEST_P(PromotionByLease, NoRenewalCountsOnAPrimaryThatIsCutOff) {
+  const Ways of_a = ways();
+  const Ways of_b = ways();
+  close(*of_a.to_heir);
+  const Member a = join_by(of_a, "a");
+  ASSERT_TRUE(until_leads(a));
+  const Term term = a->term();
+  const Member b = join_by(of_b, "b");
+  ASSERT_TRUE(until_renewed(a));
+  close(*of_b.to_primary);
+  heir().promote();
+  const std::size_t renewed = a->count<core::Extended>();
+  std::size_t cancelled = 0;
+  ASSERT_TRUE(run_until([&] {
+    cancelled += cancel_waits();
+    return b->leads();
+  }));
+  EXPECT_GT(cancelled, 0U);
+  EXPECT_GT(b->term(), term);
+  // One may have come home just before the promotion.
+  EXPECT_LE(a->count<core::Extended>(), renewed + 1);
+  const Instant until = now() + 2 * lease();
+  ASSERT_TRUE(run_until([&] {
+    cancel_waits();
+    return now() >= until;
+  }));
+  EXPECT_EQ(leaders(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(b->leads());
+  of_a.to_heir->pass();
+  close(*of_a.to_primary);
+  ASSERT_TRUE(until_follows(a, "b"));
+}
+
+// The locks are not on the standby.
+TEST_P(PromotionByLock, NobodyIsElectedOnANewTimelineBeforeALeaseHasPassed) {
+  const Ways of_a = ways();
+  const Ways of_b = ways();
+  close(*of_a.to_heir);
+  const Member a = join_by(of_a, "a");
+  ASSERT_TRUE(until_leads(a));
+  const Term term = a->term();
+  const Member b = join_by(of_b, "b");
+  ASSERT_TRUE(until_renewed(a));
+  of_a.to_primary->half_open();  // so that it believes in its term for as long as it may
+  server().kill();
+  const Instant promoted = now();
+  heir().promote();
+  ASSERT_TRUE(until_leads(b));
+  EXPECT_GE(now() - promoted, lease());
+  EXPECT_GT(b->term(), term);
+}
+
+INSTANTIATE_TEST_SUITE_P(lease, PromotionByLease,
+                         ::testing::Values(MakeFixture{make_lease<PairFixture>}),
+                         [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(advisory, PromotionByLock,
+                         ::testing::Values(MakeFixture{make_advisory<PairFixture>}),
+                         [](const auto&) { return "advisory"; });
+INSTANTIATE_TEST_SUITE_P(strict, PromotionByLock,
+                         ::testing::Values(MakeFixture{make_strict<PairFixture>}),
+                         [](const auto&) { return "strict"; });
+
+}  // namespace
+}  // namespace conclave::conformance

@@ -1,0 +1,306 @@
+// What only a person can mend is one sentence that names the fix, of every verb and in the events,
+// and what belongs to somebody else stays as it is.
+#include <gtest/gtest.h>
+
+#include <conclave/admin.hpp>
+#include <conclave/candidate.hpp>
+#include <conclave/postgres.hpp>
+
+#include "servers/pgbouncer_server.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using servers::PgBouncerMode;
+using servers::PgBouncerServer;
+using servers::PostgresServer;
+using servers::PostgresUser;
+
+const PostgresUser anna{"anna", "geheim"};
+const auto hang_guard = 60s;
+
+PostgresOptions options_of(const std::string& url, PostgresMode mode = PostgresMode::advisory) {
+  PostgresOptions options;
+  options.url = url;
+  options.mode = mode;
+  options.lease = 4s;  // so that a busy machine is no slow one
+  return options;
+}
+
+std::string at(const PostgresServer& server, const std::string& who, const std::string& database) {
+  return "postgres://" + who + "@127.0.0.1:" + std::to_string(server.port()) + "/" + database;
+}
+
+struct Refusal {
+  ErrorCode code;
+  std::string says;
+  std::string fix;
+};
+
+// A server that is slow for once is another matter.
+bool is_another_matter(const Error& error, const Refusal& wanted) {
+  return error.code == ErrorCode::timed_out && wanted.code != ErrorCode::timed_out;
+}
+
+void expect_sentence(const Error& error, const Refusal& wanted) {
+  const std::string& text = error.message;
+  EXPECT_EQ(error.code, wanted.code) << text;
+  EXPECT_NE(text.find(wanted.says), std::string::npos) << text << "\nhas no: " << wanted.says;
+  EXPECT_NE(text.find(wanted.fix), std::string::npos) << text << "\nhas no: " << wanted.fix;
+  EXPECT_EQ(text.find_first_of("\r\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find(". "), std::string::npos) << text;
+  EXPECT_EQ(text.find("geheim"), std::string::npos) << text;
+  EXPECT_FALSE(error.in_doubt) << text;
+}
+
+template <typename Verb>
+void expect_verb_refused(Verb verb, const Refusal& wanted) {
+  const auto limit = std::chrono::steady_clock::now() + hang_guard;
+  auto answer = verb();
+  while (!answer && is_another_matter(answer.error(), wanted) &&
+         std::chrono::steady_clock::now() < limit) {
+    answer = verb();
+  }
+  ASSERT_FALSE(answer) << wanted.says;
+  expect_sentence(answer.error(), wanted);
+}
+
+void expect_event(const std::shared_ptr<Store>& store, const Refusal& wanted) {
+  Candidate candidate(store, "election", {.id = "anna"});
+  EventQueue& events = candidate.events();
+  candidate.start();
+  const auto limit = std::chrono::steady_clock::now() + hang_guard;
+  while (std::chrono::steady_clock::now() < limit) {
+    const auto event = events.wait_for(1s);
+    if (!event || event->kind != EventKind::error) continue;
+    if (is_another_matter(*event->error, wanted)) continue;
+    EXPECT_FALSE(candidate.is_leader());
+    return expect_sentence(*event->error, wanted);
+  }
+  ADD_FAILURE() << "no event says: " << wanted.says;
+}
+
+// Of the verbs that write, and of a candidate.
+void expect_writing_refused(const PostgresOptions& options, const Refusal& wanted) {
+  SCOPED_TRACE(wanted.says);
+  const auto store = make_postgres_store(options);
+  expect_verb_refused([&] { return end(*store, "election", hang_guard); }, wanted);
+  expect_verb_refused([&] { return remove(*store, "election", Remains::trace, hang_guard); },
+                      wanted);
+  expect_event(store, wanted);
+}
+
+void expect_refused(const PostgresOptions& options, const Refusal& wanted) {
+  SCOPED_TRACE(wanted.says);
+  expect_writing_refused(options, wanted);
+  const auto store = make_postgres_store(options);
+  expect_verb_refused([&] { return inspect(*store, "election", hang_guard); }, wanted);
+}
+
+void expect_elected(const PostgresOptions& options) {
+  Candidate candidate(make_postgres_store(options), "election", {.id = "anna"});
+  EXPECT_TRUE(candidate.lead());
+}
+
+// ---------------------------------------------------------------- who is let in
+
+TEST(PostgresRefused, WhoIsNotLetIn) {
+  const PostgresServer server({.users = {anna, {"carl", "geheim"}}});
+  server.exec("alter role carl nologin");
+  expect_refused(options_of(at(server, "anna:geheim-not", "postgres")),
+                 {ErrorCode::denied, "does not accept this user and password", "check both"});
+  expect_refused(options_of(at(server, "eve:geheim", "postgres")),
+                 {ErrorCode::denied, "pg_hba.conf that lets this user", "add one"});
+  expect_refused(options_of(at(server, "carl:geheim", "postgres")),
+                 {ErrorCode::denied, "does not let this user in", "may log in"});
+  server.exec("drop role carl");
+  expect_refused(options_of(at(server, "carl:geheim", "postgres")),
+                 {ErrorCode::denied, "does not accept this user and password", "check both"});
+  expect_refused(options_of(at(server, "anna:geheim", "nowhere")),
+                 {ErrorCode::invalid_argument, "/nowhere does not have this database",
+                  "check its name, or create it"});
+  server.exec("revoke connect on database postgres from public");
+  expect_refused(options_of(server.url(anna)),
+                 {ErrorCode::denied, "forbids this user what an election needs",
+                  "GRANT CONNECT ON DATABASE \"postgres\" TO its role"});
+}
+
+TEST(PostgresRefused, AServerThatIsNotThere) {
+  PostgresServer server({.users = {anna}});
+  const auto options = options_of(server.url(anna));
+  server.stop();
+  expect_refused(options,
+                 {ErrorCode::unavailable, "nobody listens there", "is the server running"});
+}
+
+TEST(PostgresRefused, ADatabaseThatIsNotBehindThePooler) {
+  const PostgresServer server;
+  const PgBouncerServer pooler(server, PgBouncerMode::transaction);
+  expect_refused(
+      options_of("postgres://conclave@127.0.0.1:" + std::to_string(pooler.port()) + "/nowhere"),
+      {ErrorCode::unavailable, "\"nowhere\" does not exist", "check database and user"});
+}
+
+// ---------------------------------------------------------------- who may write
+
+TEST(PostgresRefused, AStandby) {
+  PostgresServer server;
+  const auto standby = server.standby();
+  for (const PostgresMode mode : {PostgresMode::advisory, PostgresMode::lease}) {
+    expect_writing_refused(options_of(standby->url(), mode),
+                           {ErrorCode::unavailable, "is a standby, which only reads",
+                            "give the primary, or several hosts"});
+  }
+  const std::string host = "127.0.0.1:" + std::to_string(standby->port());
+  expect_refused(options_of("postgres://conclave@" + host + "," + host + "/postgres"),
+                 {ErrorCode::unavailable, "it takes no writes", "connect to the primary"});
+}
+
+// On a session of our own that is only a default, and lifted; behind a pooler it is left alone.
+TEST(PostgresRefused, ARoleThatOnlyReads) {
+  const PostgresServer server;
+  server.exec("alter role conclave set default_transaction_read_only = on");
+  const PgBouncerServer pooler(server, PgBouncerMode::transaction);
+  expect_writing_refused(options_of(pooler.url(), PostgresMode::lease),
+                         {ErrorCode::denied, "only reads (default_transaction_read_only)",
+                          "set it off for this role"});
+  expect_elected(options_of(server.url()));
+}
+
+// ---------------------------------------------------------------- rights
+
+TEST(PostgresRefused, WhoMayNotMakeTheTables) {
+  const PostgresServer server({.users = {anna}});
+  PostgresOptions options = options_of(server.url(anna));
+  expect_writing_refused(options, {ErrorCode::denied, "permission denied for schema public",
+                                   "and CREATE or the tables that conclave sql prints"});
+  server.exec("create schema own");
+  options.schema = "own";
+  expect_refused(options, {ErrorCode::denied, "permission denied for schema own",
+                           "GRANT USAGE ON SCHEMA own TO its role"});
+  options.schema = "nowhere";
+  expect_writing_refused(options, {ErrorCode::invalid_argument, "does not have the schema",
+                                   "check schema, or create it"});
+  EXPECT_EQ(server.value("select count(*) from pg_class where relname like 'conclave%'"), "0");
+}
+
+TEST(PostgresRefused, WhoMayNotUseTheTables) {
+  const PostgresServer server({.users = {anna}});
+  expect_elected(options_of(server.url()));
+  const std::string tables = "conclave_election, conclave_session, conclave_server";
+  for (const PostgresMode mode : {PostgresMode::advisory, PostgresMode::lease}) {
+    const PostgresOptions options = options_of(server.url(anna), mode);
+    server.exec("revoke all on " + tables + " from anna");
+    expect_refused(options, {ErrorCode::denied, "permission denied for table conclave_",
+                             "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE conclave_"});
+    server.exec("grant select on " + tables + " to anna");
+    expect_writing_refused(options, {ErrorCode::denied, "permission denied for table conclave_",
+                                     "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE conclave_"});
+    server.exec("grant select, insert, update, delete on " + tables + " to anna");
+    expect_elected(options);
+  }
+}
+
+// ---------------------------------------------------------------- tables
+
+TEST(PostgresRefused, TablesThatMustNotBeMade) {
+  const PostgresServer server;
+  PostgresOptions options = options_of(server.url());
+  options.create = false;
+  expect_refused(options,
+                 {ErrorCode::invalid_state, "has no tables for elections", "conclave sql"});
+  options.schema = "own";
+  expect_writing_refused(
+      options, {ErrorCode::invalid_state, "has no tables for elections in the schema \"own\"",
+                "leave create=false out, and check schema"});
+  EXPECT_EQ(server.value("select count(*) from pg_class where relname like 'conclave%'"), "0");
+}
+
+// All that could be changed about it: the versions of its definition, its indices and its rows.
+std::string state_of(const PostgresServer& server, const std::string& name) {
+  return server.value(
+             "select string_agg(concat_ws(' ', c.oid, c.xmin, c.relkind, c.relhasindex, "
+             "c.reltuples, a.attname, a.atttypid, a.xmin), ', ' order by a.attnum) from pg_class c "
+             "join pg_attribute a on a.attrelid = c.oid where c.oid = $1::regclass",
+             {"public." + name}) +
+         server.value("select coalesce(string_agg(t::text || t.xmin, ', '), '') from public." +
+                      name + " t");
+}
+
+TEST(PostgresRefused, ATableOfSomebodyElseStaysAsItIs) {
+  struct Case {
+    std::string name;
+    std::string made;
+  };
+  for (const Case& each :
+       {Case{"conclave_election", "create table conclave_election (x int)"},
+        Case{"conclave_session", "create table conclave_session (x int)"},
+        Case{"conclave_server", "create table conclave_server (x int)"},
+        Case{"conclave_server", "create table conclave_server (timeline int, since bigint)"},
+        Case{"conclave_election", "create table conclave_election (life bigint, name text)"},
+        // As a copy of ours has it: two could make the same row.
+        Case{"conclave_server", "create table conclave_server (timeline text, since bigint)"}}) {
+    SCOPED_TRACE(each.made);
+    const PostgresServer server;
+    server.exec(each.made + "; insert into " + each.name + " values (7)");
+    const std::string before = state_of(server, each.name);
+    for (const PostgresMode mode : {PostgresMode::advisory, PostgresMode::lease}) {
+      expect_writing_refused(
+          options_of(server.url(), mode),
+          {ErrorCode::unsupported, "has something else under the name of \"" + each.name + "\"",
+           "choose another schema, or rename it"});
+    }
+    EXPECT_EQ(state_of(server, each.name), before);
+  }
+}
+
+TEST(PostgresRefused, AnotherSchemaIsAWayOut) {
+  const PostgresServer server;
+  server.exec("create table conclave_election (x int); create schema own");
+  PostgresOptions options = options_of(server.url());
+  options.schema = "own";
+  const std::string before = state_of(server, "conclave_election");
+  expect_elected(options);
+  EXPECT_EQ(state_of(server, "conclave_election"), before);
+}
+
+// Where all three are there, nothing has to be made, and it shows with the first statement.
+TEST(PostgresRefused, ATableOfSomebodyElseAmongOursStaysAsItIs) {
+  struct Case {
+    std::string name;
+    std::string made;
+  };
+  for (const Case& each :
+       {Case{"conclave_server", "(x int)"},
+        Case{"conclave_server", "(timeline text, since bigint)"},
+        Case{"conclave_session", "(x int)"}, Case{"conclave_election", "(name int, term int)"},
+        // As a copy of ours has it: two could make the same row.
+        Case{"conclave_election", "as select * from ours"}}) {
+    SCOPED_TRACE(each.name + each.made);
+    const PostgresServer server;
+    const auto first = make_postgres_store(options_of(server.url()));
+    ASSERT_TRUE(remove(*first, "none", Remains::trace, hang_guard));
+    server.exec("alter table " + each.name + " rename to ours; create table " + each.name + " " +
+                each.made);
+    const std::string before = state_of(server, each.name);
+    const Refusal wanted{ErrorCode::unsupported, "has something else under the name of a table",
+                         "choose another schema, or rename it"};
+    const auto store = make_postgres_store(options_of(server.url()));
+    expect_event(store, wanted);
+    EXPECT_EQ(state_of(server, each.name), before);
+  }
+}
+
+TEST(PostgresRefused, AViewOfSomebodyElseStaysAsItIs) {
+  const PostgresServer server;
+  server.exec("create view conclave_election as select 7 as x");
+  expect_writing_refused(
+      options_of(server.url()),
+      {ErrorCode::unsupported, "has something else under the name", "rename it"});
+  EXPECT_EQ(server.value("select x from conclave_election"), "7");
+  EXPECT_EQ(server.value("select count(*) from pg_class where relname like 'conclave%'"), "1");
+}
+
+}  // namespace
+}  // namespace conclave::conformance

@@ -1,0 +1,197 @@
+// What happens to a PostgreSQL, and to sessions in it, while somebody leads.
+#include <future>
+#include <thread>
+
+#include "conformance/postgres_faults.hpp"
+
+namespace conclave::conformance {
+namespace {
+
+class PostgresServerFaults : public PostgresFaults {
+ protected:
+  // A trouble that ends all sessions: by a lock the term is lost, by the clock it is kept.
+  void expect_survived(const std::function<void()>& trouble) {
+    const Member leader = join("a");
+    ASSERT_TRUE(until_leads(leader));
+    const Term term = leader->term();
+    const Member follower = join("b");
+    ASSERT_TRUE(until_renewed(leader));
+    const Instant began = now();
+    trouble();
+    const bool was_short = now() - began < lease() / 3;  // it may not be, on a busy machine
+    if (outlives_session() && !was_short) {
+      ASSERT_TRUE(until_somebody_leads(leader, follower));
+    } else if (outlives_session()) {
+      ASSERT_TRUE(until_renewed(leader));
+      EXPECT_EQ(leader->count<core::Lost>(), 0U);
+      EXPECT_EQ(leader->term(), term);
+    } else {
+      ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+      ASSERT_TRUE(until_somebody_leads(leader, follower));
+      EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
+    }
+    const Member& now = leader->leads() ? leader : follower;
+    const Member& other = leader->leads() ? follower : leader;
+    now->stop();
+    EXPECT_TRUE(until_leads(other));
+  }
+  void end_sessions() {
+    server().exec(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = "
+        "'conclave'");
+  }
+};
+
+TEST_P(PostgresServerFaults, R03_TerminatedSessionsAreReplaced) {
+  expect_survived([&] { end_sessions(); });
+}
+
+TEST_P(PostgresServerFaults, ARestartIsSurvived) {
+  expect_survived([&] { server().restart(); });
+}
+
+TEST_P(PostgresServerFaults, AnImmediateShutdownIsSurvived) {
+  expect_survived([&] {
+    server().stop_immediately();
+    server().start();
+  });
+}
+
+TEST_P(PostgresServerFaults, P01_AServerThatStandsStillEndsTheTermByTheOwnClock) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  const Member follower = join("b");
+  ASSERT_TRUE(until_renewed(leader));
+  server().pause();
+  EXPECT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+  EXPECT_FALSE(follower->leads());
+  server().resume();
+  ASSERT_TRUE(until_somebody_leads(leader, follower));
+  EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
+}
+
+// By its lease: the server ends a session that was idle for so long.
+TEST_P(PostgresServerFaults, R01_ASilentHolderIsReplaced) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  ASSERT_TRUE(until_renewed(leader));
+  leader.faults->freeze();
+  ASSERT_TRUE(until_leads(follower));
+  EXPECT_FALSE(leader->leads());
+  leader.faults->heal();
+  ASSERT_TRUE(until_follows(leader, "b"));
+}
+
+// Each that is given up waits for the standby for ever, with its row, unless somebody ends it.
+TEST_P(PostgresServerFaults, NoSessionsPileUpWhileASynchronousStandbyIsAway) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  const auto wait_for = [&](const std::string& standby) {
+    server().exec("alter system set synchronous_standby_names = '" + standby + "'");
+    server().exec("select pg_reload_conf()");
+  };
+  wait_for("nobody");
+  run_for(6 * lease());
+  EXPECT_LE(server().backends("application_name = 'conclave'").size(), 10U);
+  wait_for("");
+  EXPECT_TRUE(until_somebody_leads(leader, follower));
+}
+
+TEST_P(PostgresServerFaults, T12_NothingIsLeftButTheTerm) {
+  Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  Member follower = join("b");
+  const Term term = leader->term();
+  follower->stop();
+  ASSERT_TRUE(until_stopped(follower));
+  leader->stop();
+  ASSERT_TRUE(until_stopped(leader));
+  leader = {};
+  follower = {};
+  EXPECT_EQ(server().value("select (term, state, ended)::text from conclave_election"),
+            "(" + std::to_string(term.value) + ",released,f)");
+  while (!server().backends("application_name = 'conclave'").empty()) std::this_thread::yield();
+  EXPECT_EQ(server().value("select count(*) from conclave_session"), "0");
+  EXPECT_EQ(server().value("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+}
+
+// A session that holds nothing may be idle for ever; one that has just got something may not.
+TEST_P(PostgresServerFaults, R01_WhatIsGrantedDuringAResignationHasALease) {
+  if (has(Ability::expires)) GTEST_SKIP() << "here the clock is the judge";
+  const auto store = connect();
+  const auto other = connect();
+  const Bid first = bid("a", 1);
+  const Term term = granted(*store, first).term;
+  Bid second = bid("a", 2);
+  second.election = "second";
+  std::promise<CampaignAnswer> answered;
+  on(*store, [&] {
+    store->campaign(second, [&](CampaignAnswer answer) { answered.set_value(std::move(answer)); });
+    // After it was sent, and before it is answered.
+    store->executor().post(
+        [&] { store->resign(resignation(first, term, true), [](const Answer&) {}); });
+  });
+  ASSERT_TRUE(std::holds_alternative<Granted>(answered.get_future().get()));
+  // Nobody renews it.
+  Bid third = bid("b", 3);
+  third.election = "second";
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  bool is_granted = false;
+  while (!is_granted && std::chrono::steady_clock::now() < until) {
+    is_granted = std::holds_alternative<Granted>(campaign(*other, third));
+  }
+  EXPECT_TRUE(is_granted);
+}
+
+TEST_P(PostgresServerFaults, R02_DroppedTablesAreMadeAnew) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  server().exec("drop table conclave_election, conclave_session, conclave_server");
+  ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+  ASSERT_TRUE(until_leads(leader));
+  EXPECT_GT(leader->term(), term);
+}
+
+TEST_P(PostgresServerFaults, P07_AStepOfTheServersClockMakesNoSecondLeader) {
+  for (const auto by : {std::chrono::hours{1}, std::chrono::hours{-2}}) {
+    const std::size_t before = leaders().size();
+    const Member leader = join("a" + std::to_string(before));
+    ASSERT_TRUE(until_leads(leader));
+    const Term term = leader->term();
+    const Member follower = join("b" + std::to_string(before));
+    server().step_clock(by);
+    run_for(2 * lease());
+    EXPECT_TRUE(leader->leads());
+    EXPECT_EQ(leader->term(), term);
+    EXPECT_FALSE(follower->leads());
+    leader->stop();
+    ASSERT_TRUE(until_leads(follower));
+    EXPECT_GT(follower->term(), term);
+    follower->stop();
+    ASSERT_TRUE(until_stopped(follower));
+  }
+}
+
+// Then its age cannot be told, and it is counted from the connection on.
+TEST_P(PostgresServerFaults, P07_AClockFromBeforeItsStartKeepsNobodyFromLeading) {
+  server().step_clock(std::chrono::hours{-1});
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+}
+
+INSTANTIATE_TEST_SUITE_P(advisory, PostgresServerFaults,
+                         ::testing::Values(MakeFixture{make_advisory<OwnPostgresFixture>}),
+                         [](const auto&) { return "advisory"; });
+INSTANTIATE_TEST_SUITE_P(lease, PostgresServerFaults,
+                         ::testing::Values(MakeFixture{make_lease<OwnPostgresFixture>}),
+                         [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(strict, PostgresServerFaults,
+                         ::testing::Values(MakeFixture{make_strict<OwnPostgresFixture>}),
+                         [](const auto&) { return "strict"; });
+
+}  // namespace
+}  // namespace conclave::conformance
