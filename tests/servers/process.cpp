@@ -210,6 +210,7 @@ void Process::await(int options, const char* what) {
       ::waitpid(pid_, &status, options) == pid_) {
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) return;
     status_ = status;
+    if (options == WCONTINUED) return;  // it woke to end, as somebody had told it before
   }
   throw std::runtime_error(std::string("cannot ") + what + " process " + std::to_string(pid_) +
                            ": it has ended");
