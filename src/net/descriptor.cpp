@@ -1,5 +1,7 @@
 #include "net/descriptor.hpp"
 
+#include <fcntl.h>
+
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -34,8 +36,9 @@ struct Watch::Core : std::enable_shared_from_this<Core> {
     guarded(call);
     if (descriptor < 0) return;
     registration += 1;
+    duplicate = Descriptor::opened_by([this] { return ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0); });
     boost::system::error_code unwatched;
-    waiter.assign(descriptor, unwatched);
+    waiter.assign(duplicate ? duplicate.get() : descriptor, unwatched);
     // A descriptor that cannot be watched, such as a regular file, can always be used.
     is_watched = !unwatched;
   }
@@ -47,6 +50,7 @@ struct Watch::Core : std::enable_shared_from_this<Core> {
 
   void forget() {
     if (waiter.is_open()) waiter.release();
+    duplicate.reset();
     for (Side* side : {&reading, &writing}) *side = {};
   }
 
@@ -66,8 +70,11 @@ struct Watch::Core : std::enable_shared_from_this<Core> {
   }
 
   AsioLoop& loop;
-  Waiter waiter;  // borrows the descriptor
   int descriptor = -1;
+  // Of the same file, with a number of our own: that of the owner may be another thread's when we
+  // hear that it was closed. Where no number is left, that of the owner has to do.
+  Descriptor duplicate{};
+  Waiter waiter;  // borrows it
   bool is_watched = false;
   bool over = false;
   std::uint64_t registration = 0;

@@ -50,7 +50,12 @@ class Bidder {
  public:
   Bidder(const servers::PostgresServer& server, Kind kind, std::string name,
          std::chrono::milliseconds lease = std::chrono::seconds{60})
-      : client_(server.client()), kind_(kind), name_(std::move(name)), lease_(lease) {
+      : Bidder(std::make_shared<servers::PostgresClient>(server.client()), kind, std::move(name),
+               lease) {}
+  // On a session that others use, too, as a pooler makes it.
+  Bidder(std::shared_ptr<servers::PostgresClient> client, Kind kind, std::string name,
+         std::chrono::milliseconds lease = std::chrono::seconds{60})
+      : shared_(std::move(client)), kind_(kind), name_(std::move(name)), lease_(lease) {
     if (kind_ != Kind::lease) client_.exec("select pg_advisory_lock($1)", {number(life_)});
     if (kind_ != Kind::advisory) open_anew();
   }
@@ -90,7 +95,7 @@ class Bidder {
          client_.exec(sql(postgres::campaign),
                       {names.text(), attempts.text(), candidates.text(), metadata.text(),
                        floors.text(), terms.text(), stamps.text(), expected.text(), number(life_),
-                       to_text(kind_), number(lease_in_micros()), channels.text()})) {
+                       to_text(kind_), number(lease_in_micros()), channels.text(), backend_})) {
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (all[i].name == row.at(0)) told[i] = told_in(row);
       }
@@ -98,6 +103,19 @@ class Bidder {
     client_.exec("set idle_session_timeout = 0");  // how long it is silent is the tests' affair
     return told;
   }
+
+  // The short way to a place that was released.
+  servers::PostgresRows take(const std::string& election, const std::string& attempt,
+                             std::int64_t floor = 0) {
+    auto rows = client_.exec(sql(postgres::take_released),
+                             {election, attempt, name_, "", number(floor), number(life_),
+                              number(lease_in_micros()), to_text(kind_), backend_});
+    client_.exec("set idle_session_timeout = 0");
+    return rows;
+  }
+
+  // Behind a pooler: nothing is granted on another session than that.
+  void grant_only_on(std::optional<std::string> backend) { backend_ = std::move(backend); }
 
   // The word, and whether there are news that make it worthless.
   std::pair<std::string, bool> renew(const std::string& election, const std::string& attempt,
@@ -145,7 +163,9 @@ class Bidder {
             count(11)};
   }
 
-  servers::PostgresClient client_;
+  std::shared_ptr<servers::PostgresClient> shared_;
+  servers::PostgresClient& client_ = *shared_;
+  std::optional<std::string> backend_{};
   Kind kind_;
   std::string name_;
   std::chrono::milliseconds lease_;

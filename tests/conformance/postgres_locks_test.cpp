@@ -95,6 +95,40 @@ TEST_P(PostgresLocks, AreOneAttemptsAlone) {
   EXPECT_GT(granted(*store, bid("b", 3)).term, grant.term);
 }
 
+// The lock is seen before the server has told us that it is ours, here for as long as it waits for
+// a standby. A term that was seen is none to begin with.
+TEST_P(PostgresLocks, AreNotToldAsSomebodyElsesBeforeTheirAnswerIsThere) {
+  const auto store = connect();
+  const auto wait_for = [&](const std::string& standby) {
+    rig().server().exec("alter system set synchronous_standby_names = '" + standby + "'");
+    rig().server().exec("select pg_reload_conf()");
+    while (rig().server().value("show synchronous_standby_names") != standby) continue;
+  };
+  static_cast<void>(inspect(*store));  // it is connected
+  wait_for("nobody");
+  std::optional<CampaignAnswer> answer;
+  bool is_told = false;
+  on(*store, [&] {
+    store->campaign(bid("a", 1), [&](CampaignAnswer with) {
+      answer = std::move(with);
+      fixture().changed();
+    });
+  });
+  while (!inspect(*store).leader) continue;
+  on(*store, [&] {
+    store->observe("election", "a", [&](const Observation& what) {
+      is_told = is_told || std::holds_alternative<Record>(what);
+    });
+  });
+  static_cast<void>(inspect(*store));  // looks come after one another
+  static_cast<void>(inspect(*store));
+  EXPECT_FALSE(is_told);
+  wait_for("");
+  ASSERT_TRUE(run_until([&] { return answer.has_value(); }));
+  const Granted grant = granted(*store, bid("a", 1));
+  EXPECT_EQ(inspect(*store).leader.value_or(Record{}).term, grant.term);
+}
+
 TEST_P(PostgresLocks, KeepNothingThatCouldBeEnded) {
   const auto store = make_postgres_store(modest());
   for (const Answer& answer : {end(*store), remove(*store)}) {

@@ -1,8 +1,8 @@
 // Behind a real PgBouncer: what is refused, and what works all the same.
-#include <atomic>
 #include <thread>
 
 #include "conformance/conformance.hpp"
+#include "conformance/postgres_bidder.hpp"
 #include "conformance/postgres_rig.hpp"
 #include "servers/pgbouncer_server.hpp"
 
@@ -33,6 +33,24 @@ class PostgresPooler : public Conformance {
     EXPECT_TRUE(run_until([&] { return member->leads() || member->role() == Role::follower; }));
     return member;
   }
+
+  // Some who have nothing to do with elections, and never pause.
+  class Others {
+   public:
+    explicit Others(const PgBouncerServer& pooler) {
+      for (int i = 0; i < 3; ++i) {
+        threads_.emplace_back([url = pooler.url()](const std::stop_token& over) {
+          servers::PostgresClient client(url);
+          while (!over.stop_requested()) client.exec("select 1");
+        });
+      }
+    }
+
+   private:
+    std::vector<std::jthread> threads_;
+  };
+
+  void make_tables() { rig().server().exec(sql(postgres::create_tables)); }
 
   void expect_lease_works(PgBouncerMode mode) {
     const PgBouncerServer pooler(rig().server(), mode);
@@ -67,14 +85,7 @@ TEST_P(PostgresPooler, ALockIsRefusedInTransactionModeWithTheFix) {
 // Where many others use the pooler, the first look at it may not tell; a renewal does.
 TEST_P(PostgresPooler, ALockIsRefusedInABusyPoolToo) {
   const PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
-  std::atomic<bool> is_over{false};
-  std::vector<std::jthread> others;
-  for (int i = 0; i < 3; ++i) {
-    others.emplace_back([&] {
-      servers::PostgresClient client(pooler.url());
-      while (!is_over) client.exec("select 1");
-    });
-  }
+  const Others others(pooler);
   const auto is_refused = [](const auto& answer) {
     const auto* const unknown = std::get_if<Unknown>(&answer);
     return unknown != nullptr && unknown->error.code == ErrorCode::unsupported;
@@ -92,7 +103,62 @@ TEST_P(PostgresPooler, ALockIsRefusedInABusyPoolToo) {
     }
     EXPECT_TRUE(is_found_out);
   }
-  is_over = true;
+}
+
+// Whatever a look at it did not tell: that nobody leads beside another is seen from the history.
+TEST_P(PostgresPooler, NoTwoLeadInABusyPool) {
+  const PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
+  const Others others(pooler);
+  std::vector<Member> members;
+  for (const bool strict : {false, false, false, true}) {
+    PostgresOptions options = rig().options(lease());
+    options.url = pooler.url();
+    options.strict = strict;
+    members.push_back(make_on(std::make_shared<FaultyStore>(make_postgres_store(options)),
+                              std::to_string(members.size())));
+    members.back()->start();
+  }
+  run_for(6 * lease());
+  EXPECT_EQ(contradiction(), std::nullopt);
+}
+
+// A pooler may give the same session to two of us, to which the lock of either is free.
+TEST_P(PostgresPooler, ALockOfASharedSessionIsHeldThereToo) {
+  make_tables();
+  const auto session = std::make_shared<servers::PostgresClient>(rig().server().client());
+  const std::string backend = session->value("select pg_backend_pid()");
+  for (const Kind kind : {Kind::advisory, Kind::strict}) {
+    const std::string election = to_text(kind);
+    Bidder anna(session, kind, "anna");
+    Bidder bob(session, kind, "bob");
+    anna.grant_only_on(backend);
+    bob.grant_only_on(backend);
+    const Told granted = anna.campaign(election, "a1");
+    EXPECT_EQ(granted.word, "granted");
+    EXPECT_EQ(bob.campaign(election, "b1").word, "held");
+    const Asked late{.name = election,
+                     .attempt = "b1",
+                     .seen_term = granted.term,
+                     .seen_stamp = 0,
+                     .expected = granted.now + 2 * anna.lease_in_micros()};
+    rig().server().exec("update conclave_session set renewed = 0");
+    EXPECT_EQ(bob.campaign(late).word, "held") << "while the lock is there";
+    EXPECT_TRUE(anna.resign(election, "a1", granted.term));
+    EXPECT_EQ(bob.campaign(election, "b1").word, "granted");
+  }
+}
+
+TEST_P(PostgresPooler, NothingIsGrantedWhereOurLockIsNot) {
+  make_tables();
+  Bidder anna(rig().server(), Kind::advisory, "anna");
+  anna.grant_only_on("1");
+  EXPECT_EQ(anna.campaign("election", "a1").word, "") << "not a word";
+  anna.grant_only_on(std::nullopt);
+  EXPECT_TRUE(anna.resign("election", "a1", anna.campaign("election", "a1").term));
+  anna.grant_only_on("1");
+  EXPECT_TRUE(anna.take("election", "a2").empty());
+  anna.grant_only_on(anna.client().value("select pg_backend_pid()"));
+  EXPECT_EQ(anna.take("election", "a2").size(), 1);
 }
 
 TEST_P(PostgresPooler, ALockIsHeldInSessionMode) {

@@ -6,7 +6,7 @@ namespace {
 
 using servers::PostgresServer;
 
-class PostgresReleased : public ::testing::Test {
+class PostgresReleased : public ::testing::TestWithParam<Kind> {
  protected:
   static void SetUpTestSuite() { shared = std::make_unique<PostgresServer>(); }
   static void TearDownTestSuite() { shared.reset(); }
@@ -14,17 +14,14 @@ class PostgresReleased : public ::testing::Test {
   void SetUp() override {
     server().exec("drop table if exists conclave_election, conclave_session, conclave_server");
     server().exec(sql(postgres::create_tables));
-    client_.exec("select pg_advisory_lock(5)");  // bob's life
   }
   static PostgresServer& server() { return *shared; }
-
-  // Bob takes it the short way.
-  servers::PostgresRows take(const std::string& election, std::int64_t floor = 0) {
-    return client_.exec(sql(postgres::take_released),
-                        {election, "b1", "bob", "", std::to_string(floor), "5", "60000000"});
+  static Bidder bidder(const std::string& name,
+                       std::chrono::milliseconds lease = std::chrono::seconds{60}) {
+    return {server(), GetParam(), name, lease};
   }
 
-  std::int64_t release(Bidder& by, const std::string& election) {
+  static std::int64_t release(Bidder& by, const std::string& election) {
     const Told granted = by.campaign(election, "a1");
     EXPECT_EQ(granted.word, "granted");
     EXPECT_TRUE(by.resign(election, "a1", granted.term));
@@ -34,23 +31,25 @@ class PostgresReleased : public ::testing::Test {
   // All but what differs between any two.
   static std::string row_of(const std::string& election) {
     return server().value(
-        "select (format, state, attempt, leader, metadata, kind, stamp, lease, own_lease, vacancy, "
-        "previous_lease, granted = term, vacated, ended)::text from conclave_election where name = "
-        "'" +
+        "select (format, state, attempt, leader, metadata, kind, e.stamp, e.lease, own_lease, "
+        "vacancy, "
+        "previous_lease, granted = term, vacated, ended, granted = renewed)::text from "
+        "conclave_election e "
+        "left join conclave_session using (life) where name = '" +
         election + "'");
   }
 
  private:
   static inline std::unique_ptr<PostgresServer> shared;
-  servers::PostgresClient client_ = server().client();
 };
 
-TEST_F(PostgresReleased, IsTakenAsByABid) {
-  Bidder anna(server(), Kind::advisory, "anna", std::chrono::seconds{30});
-  Bidder bob(server(), Kind::advisory, "bob", std::chrono::seconds{60});
+TEST_P(PostgresReleased, IsTakenAsByABid) {
+  Bidder anna = bidder("anna", std::chrono::seconds{30});
+  Bidder short_way = bidder("bob");
+  Bidder bob = bidder("bob");
   const std::int64_t before = release(anna, "short");
   release(anna, "long");
-  const auto taken = take("short");
+  const auto taken = short_way.take("short", "b1");
   const Told granted = bob.campaign("long", "b1");
   ASSERT_EQ(taken.size(), 1);
   EXPECT_EQ(taken[0].at(1), granted.word);
@@ -63,44 +62,72 @@ TEST_F(PostgresReleased, IsTakenAsByABid) {
   EXPECT_EQ(bob.campaign("short", "b2").word, "held");
 }
 
-TEST_F(PostgresReleased, WithATermAboveTheLastAlsoWhenTheClockIsNot) {
-  Bidder anna(server(), Kind::advisory, "anna");
+TEST_P(PostgresReleased, ByWhoeverHeldItBefore) {
+  for (const Kind before : {Kind::advisory, Kind::lease, Kind::strict}) {
+    Bidder anna(server(), before, "anna");
+    Bidder bob = bidder("bob");
+    release(anna, to_text(before));
+    EXPECT_EQ(bob.take(to_text(before), "b1").size(), 1) << to_text(before);
+    EXPECT_EQ(bob.renew(to_text(before), "b1", bob.campaign(to_text(before), "b1").term).first,
+              "renewed");
+  }
+}
+
+TEST_P(PostgresReleased, WithATermAboveTheLastAlsoWhenTheClockIsNot) {
+  Bidder anna = bidder("anna");
   release(anna, "election");
   server().exec("update conclave_election set term = 5000000000000000");
-  const auto taken = take("election", 5000000000000000);
+  Bidder bob = bidder("bob");
+  const auto taken = bob.take("election", "b1", 5000000000000000);
   ASSERT_EQ(taken.size(), 1);
   EXPECT_EQ(taken[0].at(2), "5000000000000001");
 }
 
-TEST_F(PostgresReleased, NothingElseIsTaken) {
-  EXPECT_TRUE(take("election").empty()) << "nobody has heard of it";
-  Bidder anna(server(), Kind::advisory, "anna");
+TEST_P(PostgresReleased, NothingElseIsTaken) {
+  Bidder bob = bidder("bob");
+  EXPECT_TRUE(bob.take("election", "b1").empty()) << "nobody has heard of it";
+  Bidder anna = bidder("anna");
   const std::int64_t term = release(anna, "election");
-  for (const char* const other :
-       {"state = 'held'", "state = 'abandoned'", "state = 'removed'", "ended = true", "format = 2",
-        "kind = 'lease'", "kind = 'strict'", "attempt = 'b1'"}) {
+  for (const char* const other : {"state = 'held'", "state = 'abandoned'", "state = 'removed'",
+                                  "ended = true", "format = 2", "attempt = 'b1'"}) {
     server().exec("create table kept as select * from conclave_election");
     server().exec(std::string("update conclave_election set ") + other);
     const std::string before = row_of("election");
-    EXPECT_TRUE(take("election").empty()) << other;
+    EXPECT_TRUE(bob.take("election", "b1").empty()) << other;
     EXPECT_EQ(row_of("election"), before) << other;
     server().exec("delete from conclave_election");
     server().exec("insert into conclave_election select * from kept");
     server().exec("drop table kept");
   }
-  EXPECT_TRUE(take("election", term + 1).empty()) << "an older state than the bidder has seen";
-  EXPECT_EQ(take("election", term).size(), 1);
+  EXPECT_TRUE(bob.take("election", "b1", term + 1).empty())
+      << "an older state than the bidder has seen";
+  EXPECT_EQ(bob.take("election", "b1", term).size(), 1);
 }
 
-TEST_F(PostgresReleased, NobodyWaitsForWhoHasTheRowInHands) {
-  Bidder anna(server(), Kind::advisory, "anna");
+TEST_P(PostgresReleased, NobodyWaitsForWhoHasTheRowInHands) {
+  Bidder anna = bidder("anna");
+  Bidder bob = bidder("bob");
   release(anna, "election");
   anna.client().exec("begin");
   anna.client().exec("select from conclave_election for update");
-  EXPECT_TRUE(take("election").empty());
+  EXPECT_TRUE(bob.take("election", "b1").empty());
   anna.client().exec("rollback");
-  EXPECT_EQ(take("election").size(), 1);
+  EXPECT_EQ(bob.take("election", "b1").size(), 1);
 }
+
+TEST_P(PostgresReleased, NobodyTakesItInTheNameOfALifeThatIsOver) {
+  if (GetParam() == Kind::advisory) GTEST_SKIP() << "that has no row";
+  Bidder anna = bidder("anna");
+  Bidder bob = bidder("bob");
+  release(anna, "election");
+  bob.open_anew();
+  bob.go_back_to_the_life_before();
+  EXPECT_TRUE(bob.take("election", "b1").empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(As, PostgresReleased,
+                         ::testing::Values(Kind::advisory, Kind::lease, Kind::strict),
+                         [](const auto& kind) { return to_text(kind.param); });
 
 }  // namespace
 }  // namespace conclave::conformance

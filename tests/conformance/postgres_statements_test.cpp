@@ -344,7 +344,10 @@ TEST_F(PostgresStatements, SessionsThatHoldNothingAreSweptAfterAnHour) {
   carl.open_anew();
   EXPECT_EQ(count(), "3") << "an hour is not over";
   server().exec("update conclave_session set renewed = renewed - 200000000");
+  server().exec("insert into conclave_session values (1, 9223372036854775807, 0, 0)");
   carl.open_anew();
+  EXPECT_EQ(count(), "3") << "nonsense does no harm";
+  server().exec("delete from conclave_session where life = 1");
   EXPECT_EQ(count(), "2") << "bob holds nothing";
   EXPECT_EQ(anna.renew("election", "a1", term).first, "renewed");
   EXPECT_EQ(bob.campaign("other", "b1").word, "busy") << "it has no session row";

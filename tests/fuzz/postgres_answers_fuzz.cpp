@@ -2,7 +2,7 @@
 // errors.
 #include <string_view>
 
-#include "fuzz/fuzz.hpp"
+#include "fuzz/store_values.hpp"
 #include "stores/postgres/answers.hpp"
 #include "stores/postgres/texts.hpp"
 #include "stores/postgres/trouble.hpp"
@@ -11,24 +11,6 @@ namespace conclave::fuzz {
 namespace {
 
 using namespace postgres;
-
-// Whoever counts with a lease multiplies it, and adds it to times: the sanitizer watches.
-void count_with(Duration lease) {
-  expect(lease >= Duration::zero() && lease * 4 / 5 <= lease, "leases can be counted with");
-}
-
-void take(const Record& record) {
-  count_with(record.lease);
-  if (record.renewed) {
-    expect(*record.renewed + record.lease >= *record.renewed, "times can be counted with");
-    static_cast<void>(*record.server_time - *record.renewed);
-  }
-}
-
-void take_error(const Error& error) {
-  expect(!error.message.empty() && error.message.size() < 1000, "an error is a sentence");
-  expect(error.message.find_first_of("\r\n") == std::string::npos, "and one line");
-}
 
 // Cells by lines; ~ is NULL.
 Rows rows_in(std::string_view text, std::size_t columns) {
@@ -60,9 +42,7 @@ void take_campaign(const Rows& rows) {
 }
 
 void take_look(const Rows& rows) {
-  if (const auto seen = observed_in(rows, 0)) {
-    if (const auto* record = std::get_if<Record>(&*seen)) take(*record);
-  }
+  take(observed_in(rows, 0));
   if (const auto found = inspection_in(rows, 0)) {
     expect(!found->leader || !found->vacancy, "a place is not held and vacant");
     if (found->leader) take(*found->leader);

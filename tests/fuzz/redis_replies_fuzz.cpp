@@ -1,7 +1,7 @@
 // Bytes of a Redis server, from the protocol to what the store makes of it.
 #include <string_view>
 
-#include "fuzz/fuzz.hpp"
+#include "fuzz/store_values.hpp"
 #include "stores/redis/greeting.hpp"
 #include "stores/redis/keys.hpp"
 #include "stores/redis/reader.hpp"
@@ -12,31 +12,6 @@ namespace conclave::fuzz {
 namespace {
 
 using namespace redis;
-
-// Whoever counts with a lease multiplies it, and adds it to times: the sanitizer watches.
-void count_with(Duration lease) {
-  expect(lease >= Duration::zero() && lease * 4 / 5 <= lease, "leases can be counted with");
-}
-
-void take(const Record& record) {
-  count_with(record.lease);
-  if (record.renewed) {
-    expect(*record.renewed + record.lease >= *record.renewed, "times can be counted with");
-  }
-  if (record.renewed && record.server_time) {
-    static_cast<void>(*record.server_time - *record.renewed);
-  }
-}
-
-void take(const std::optional<Observation>& seen) {
-  if (!seen) return;
-  if (const auto* record = std::get_if<Record>(&*seen)) take(*record);
-}
-
-void take_error(const Error& error) {
-  expect(!error.message.empty() && error.message.size() < 1000, "an error is a sentence");
-  expect(error.message.find_first_of("\r\n") == std::string::npos, "and one line");
-}
 
 void take_text(const std::string& text) {
   take(news_in(text));

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <memory>
 
 #include "net/children.hpp"
@@ -153,6 +154,35 @@ TEST(Watch, ForgetsWhatIsClosedInUse) {
     EXPECT_FALSE(watched.watch->has_descriptor());
   });
   watched.settle();
+}
+
+// A library closes its socket by itself, and the number has a new owner before the watch hears of
+// it.
+TEST(Watch, LeavesAloneWhoHasTheNumberNow) {
+  Watched watched;
+  const Peer gone = watched.connect();
+  std::array<int, 2> ends{-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  Event event;
+  std::unique_ptr<boost::asio::posix::stream_descriptor> owner;
+  watched.on_loop([&] {
+    watched.watch->use([&] {
+      const int number = std::exchange(watched.socket, -1);
+      EXPECT_EQ(::dup3(ends[0], number, O_CLOEXEC), number);
+      owner =
+          std::make_unique<boost::asio::posix::stream_descriptor>(watched.loop.context(), number);
+      owner->async_wait(boost::asio::posix::descriptor_base::wait_read, [&](const auto& cancelled) {
+        if (!cancelled) event.set_value();
+      });
+      return -1;
+    });
+  });
+  EXPECT_FALSE(watched.watch->has_descriptor());
+  EXPECT_EQ(::write(ends[1], "x", 1), 1);
+  EXPECT_TRUE(comes(event.get_future()));
+  watched.on_loop([&] { owner.reset(); });
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST(Watch, MayBeDestroyedByWhomItTells) {

@@ -28,7 +28,11 @@ select case when current_setting('idle_session_timeout', true) is not null then 
   set_config('lock_timeout', $1, false), pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
 )sql";
 
-constexpr const char* which_backend = "select pg_backend_pid()";
+// After a life that was lost while its session goes on: the lock of the old one is free, too.
+constexpr std::string_view next_life = R"sql(
+select pg_try_advisory_lock($1::bigint), case when $2::bigint <> 0 then pg_advisory_unlock($2) end
+where $3::int is null or pg_backend_pid() = $3
+)sql";
 
 // Since when it decides. Whoever makes the tables knows that nobody was elected before.
 constexpr std::string_view note = R"sql(
@@ -93,8 +97,9 @@ Duration Home::age_at(Instant now) const noexcept { return age_ + (now - aged_at
 
 std::vector<Statement> Home::setup() {
   state_ = State::unsettled;
-  other_.reset();
+  probe_.reset();
   backend_ = 0;
+  locked_life_ = 0;
   // With a lock: that of the old life is free, and what it held must not be kept by the new one.
   if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
   life_ = random_life();
@@ -129,8 +134,8 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
     return refused(ErrorCode::unsupported,
                    where() + " is older than PostgreSQL 14: write mode=lease", false);
   }
-  is_locked_ = by_lock_ && is(answers.at(1).rows, 2, "t");
-  if (by_lock_ && !is_locked_ && !answers.at(1).rows.empty()) {
+  if (by_lock_ && is(answers.at(1).rows, 2, "t")) locked_life_ = life_;
+  if (by_lock_ && locked_life_ == 0 && !answers.at(1).rows.empty()) {
     return refused(ErrorCode::unavailable, where() + " has somebody else with our random number",
                    true);
   }
@@ -183,12 +188,10 @@ auto Home::while_settling(Act act) {
 
 void Home::settle() {
   state_ = State::settling;
-  if (by_lock_ && !is_locked_ && session_.is_pooled()) return probe();
+  if (by_lock_ && locked_life_ == 0 && session_.is_pooled()) return probe();
   make_ready();
 }
 
-// A pooler gives the server's session that we have just used to whoever comes next, unless it keeps
-// it for us until we go.
 void Home::probe() {
   if (is_adopted_) {  // there is no second one to find out what kind it is
     return is_settled(refused(ErrorCode::unsupported,
@@ -197,54 +200,35 @@ void Home::probe() {
                                   "a connection without one, or choose mode lease",
                               false));
   }
-  ask_backend(session_, [this](std::int64_t ours) {
-    other_ = std::make_unique<Session>(loop_, settings_, Session::Handlers{});
-    other_->prepare([this, ours, round = round_,
-                     alive = std::weak_ptr(alive_)](const std::optional<Error>& failed) {
-      if (alive.expired() || round != round_ || state_ != State::settling) return;
-      if (failed) return end_probe(failed);
-      ask_backend(*other_, [this, ours](std::int64_t theirs) {
-        if (theirs == ours) return end_probe(shared());
-        lock_behind_pooler(ours);
+  probe_ = std::make_unique<PoolerProbe>(
+      loop_, settings_, session_, [this, round = round_](const Result<std::int64_t>& ours) {
+        probe_.reset();
+        if (round != round_ || state_ != State::settling) return;
+        ours ? lock_behind_pooler(*ours) : is_settled(ours.error());
       });
-    });
-  });
 }
 
-void Home::ask_backend(Session& session, std::function<void(std::int64_t)> then) {
-  session.send({which_backend, {}},
-               while_settling([then = std::move(then)](const Delivered& answer) {
-                 then(answer.rows.number(0, 0).value_or(0));
-               }));
-}
-
-// Somebody else may have been quicker to get what we had, so a lock has to be where we were before;
-// and every renewal has to be there, too.
+// All that may have been chance: so the lock has to be where we were before, every renewal has to
+// be there, and nothing is granted elsewhere.
 void Home::lock_behind_pooler(std::int64_t ours) {
   session_.send(lock(std::to_string(ours)), while_settling([this, ours](const Delivered& answer) {
                   const std::string* const word = answer.rows.text(0, 2);
-                  if (word == nullptr || *word != "t") return end_probe(shared());
-                  is_locked_ = true;
+                  if (word == nullptr || *word != "t") return is_settled(shared());
+                  locked_life_ = life_;
                   backend_ = ours;
-                  end_probe(std::nullopt);
+                  make_ready();
                 }));
 }
 
-// Not within a callback of the other session.
-void Home::end_probe(const std::optional<Error>& failed) {
-  loop_.post([other = std::shared_ptr<Session>(std::move(other_))] {});
-  failed ? is_settled(failed) : make_ready();
-}
-
-Error Home::shared() const {
-  return refused(ErrorCode::unsupported,
-                 where() +
-                     " is behind a pooler in transaction mode, where no lock is ours alone: "
-                     "connect directly, or write mode=lease",
-                 false);
-}
+Error Home::shared() const { return shared_by_pooler(where()); }
 
 void Home::leave() { session_.fail(shared()); }
+
+std::int64_t Home::backend_pid() const { return backend_ != 0 ? backend_ : session_.backend_pid(); }
+
+std::optional<std::string> Home::backend() const {
+  return backend_ != 0 ? std::optional(std::to_string(backend_)) : std::nullopt;
+}
 
 bool Home::is_elsewhere(std::optional<std::int64_t> backend) const noexcept {
   return backend_ != 0 && backend && *backend != backend_;
@@ -330,16 +314,17 @@ void Home::note_timeline() {
                 }));
 }
 
-// After a life that was lost while its session goes on.
 void Home::lock_life() {
   if (!by_clock_) return is_settled(std::nullopt);
-  if (is_locked_ || !by_lock_) return open_life();
-  session_.send({"select pg_advisory_unlock_all(), pg_try_advisory_lock($1::bigint)",
-                 {std::to_string(life_)}},
-                while_settling([this](const Delivered&) {
-                  is_locked_ = true;
-                  open_life();
-                }));
+  if (locked_life_ == life_ || !by_lock_) return open_life();
+  session_.send(
+      {std::string(next_life), {std::to_string(life_), std::to_string(locked_life_), backend()}},
+      while_settling([this](const Delivered& answer) {
+        const std::string* const word = answer.rows.text(0, 0);
+        if (word == nullptr || *word != "t") return leave();
+        locked_life_ = life_;
+        open_life();
+      }));
 }
 
 void Home::lose_life() {
@@ -347,7 +332,6 @@ void Home::lose_life() {
   state_ = State::unsettled;
   lives_before_.clear();
   life_ = random_life();
-  is_locked_ = false;
 }
 
 void Home::close_life() {

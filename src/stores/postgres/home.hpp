@@ -6,6 +6,7 @@
 // along to the new one.
 #pragma once
 
+#include "stores/postgres/pooler.hpp"
 #include "stores/postgres/session.hpp"
 #include "stores/postgres/statements.hpp"
 
@@ -33,8 +34,10 @@ class Home {
   // For what needs no lock, where there is no other session.
   [[nodiscard]] Session& session() noexcept { return session_; }
 
-  // Whether a statement was executed on another session of the server than the one with our lock:
-  // a pooler does that, and whoever it is told then has nothing.
+  [[nodiscard]] std::int64_t backend_pid() const;  // of the server process that has our lock
+  // Behind a pooler only: there, nothing may be granted by another one.
+  [[nodiscard]] std::optional<std::string> backend() const;
+  // Whether a statement was executed on another one: then nothing is ours alone.
   [[nodiscard]] bool is_elsewhere(std::optional<std::int64_t> backend) const noexcept;
   [[nodiscard]] Error shared() const;
   // This session is worth nothing: the next one, which will find out why.
@@ -56,9 +59,7 @@ class Home {
   [[nodiscard]] Statement lock(std::optional<std::string> backend) const;
   void settle();
   void probe();
-  void ask_backend(Session& session, std::function<void(std::int64_t)> then);
   void lock_behind_pooler(std::int64_t ours);
-  void end_probe(const std::optional<Error>& failed);
   void make_ready();
   void join_locks();
   void look_for_others();
@@ -83,14 +84,14 @@ class Home {
   std::int64_t life_ = 0;
   std::vector<std::int64_t> lives_before_;  // as far as they may have a session row
   bool has_tables_ = false;
-  bool is_locked_ = false;    // the present life
-  std::int64_t backend_ = 0;  // that has the lock, behind a pooler
+  std::int64_t locked_life_ = 0;  // on this session
+  std::int64_t backend_ = 0;      // that has the lock, behind a pooler
   std::string timeline_;
   Duration age_{};
   Instant aged_at_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Session session_;
-  std::unique_ptr<Session> other_;  // while it is found out what kind of pooler there is
+  std::unique_ptr<PoolerProbe> probe_;  // while it is found out what kind of pooler there is
 };
 
 }  // namespace conclave::postgres

@@ -55,8 +55,8 @@ from o left join granted g using (name) left join lateral ({holder}) h on o.term
 where num_nulls($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text, $10::text) = 0
 )sql";
 constexpr std::string_view bids =
-    "select * from unnest($1::text[], $2::text[], $12::text[]) as b (name, attempt, channel) limit "
-    "1";
+    "select * from unnest($1::text[], $2::text[], $12::text[]) as b (name, attempt, channel) "
+    "where $13::int is null or pg_backend_pid() = $13 limit 1";
 
 constexpr std::string_view keep = R"sql({keys}
 select ord, case when kept = array[attempt, term::text] then 'renewed' else 'gone' end, null::bigint, true, pg_backend_pid()

@@ -128,6 +128,13 @@ void PostgresStore::look_later(const std::vector<std::string>& elections) {
   loop_->post_at(now() + settings_->request_timeout, calls_.while_alive([this] { look(); }));
 }
 
+// Without tables a record does not say whose bid it was. One of ours whose answer is still under
+// way would look like the term of somebody else, above which ours has to be.
+bool PostgresStore::is_unanswered(const std::string& election, const Record& record) const {
+  return !settings_->tables && !led_.contains(election) &&
+         record.leader == "session " + std::to_string(home_.backend_pid());
+}
+
 void PostgresStore::looked(const std::vector<std::string>& elections,
                            const Result<Delivered>& answer) {
   if (!answer && !has_no_tables(answer.error())) return look_later(elections);
@@ -144,6 +151,7 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
                                         : Observation{Vacant{Vacancy::absent, {}}};
     if (!seen) continue;
     const auto* const record = std::get_if<Record>(&*seen);
+    if (record != nullptr && is_unanswered(each, *record)) continue;
     const bool is_new =
         ears_.is_held_by(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
                          record != nullptr ? record->term : Term{});

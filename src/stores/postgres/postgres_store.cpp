@@ -135,8 +135,7 @@ void PostgresStore::bid() {
   bids_ = std::move(later);
   if (some.empty()) return;
   bidding_ = true;
-  const bool is_released = traits_.judge == LeaseJudge::session && some.size() == 1 &&
-                           !verbs_.take_released.empty() &&
+  const bool is_released = some.size() == 1 && !verbs_.take_released.empty() &&
                            std::exchange(released_, {}) == some.front().bid.election;
   home_.prepare(calls_.while_alive(
       [this, is_released, some = std::move(some)](const std::optional<Error>& failed) mutable {
@@ -169,17 +168,18 @@ Statement PostgresStore::together(const std::vector<Standing>& some) const {
     expected.add(server ? Number(micros(server->time_since_epoch() + waited)) : Number());
     channels.add(channel(bid.election));
   }
-  return often(verbs_.campaign,
-               {names.text(), attempts.text(), candidates.text(), metadata.text(), floors.text(),
-                terms.text(), stamps.text(), expected.text(), std::to_string(home_.life()),
-                home_.kind(), std::to_string(micros(settings_->lease)), channels.text()});
+  return often(
+      verbs_.campaign,
+      {names.text(), attempts.text(), candidates.text(), metadata.text(), floors.text(),
+       terms.text(), stamps.text(), expected.text(), std::to_string(home_.life()), home_.kind(),
+       std::to_string(micros(settings_->lease)), channels.text(), home_.backend()});
 }
 
 Statement PostgresStore::for_released(const Bid& bid) const {
   return often(verbs_.take_released,
                {bid.election, to_text(bid.attempt), bid.candidate, bid.metadata,
                 std::to_string(bid.highest_term_seen.value), std::to_string(home_.life()),
-                std::to_string(micros(settings_->lease))});
+                std::to_string(micros(settings_->lease)), home_.kind(), home_.backend()});
 }
 
 void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
@@ -193,6 +193,12 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
         !is_released && answer && !answer->rows.empty() && has_lost_life(answer->rows, 17);
     if (is_released && answer && !is_taken) tell_others(some.front().bid.election, answer->rows);
     if (is_lost) home_.lose_life();
+    if (!is_released && answer && answer->rows.empty() && home_.backend()) {
+      const auto alive = calls_.alive();
+      tell(some, home_.shared());  // nothing is executed elsewhere
+      if (!alive.expired()) home_.leave();
+      return;
+    }
     if (is_taken || is_lost) {  // nothing was granted: once more
       bids_.insert(bids_.begin(), some.begin(), some.end());
       return bid_soon();

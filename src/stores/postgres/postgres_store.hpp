@@ -77,6 +77,7 @@ class PostgresStore final : public Store {
   void listen_to_some();
   void look_later(const std::vector<std::string>& elections);
   void looked(const std::vector<std::string>& elections, const Result<Delivered>& answer);
+  [[nodiscard]] bool is_unanswered(const std::string& election, const Record& record) const;
   [[nodiscard]] bool is_polling() const;
   void look_again();
   void watch_lives();

@@ -70,7 +70,7 @@ with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000
 before as (delete from {session} where life = any($3::bigint[]) returning renewed, stamp, news),
 swept as (
   delete from {session} where life in (
-    select s.life from {session} s, clock where s.renewed < clock.now - greatest(10 * s.lease, 3600000000)
+    select s.life from {session} s, clock where s.renewed < clock.now - greatest(10 * least(s.lease, 100000000000000000), 3600000000)
       and s.life <> all($3::bigint[]) and not exists (select from {election} e where e.life = s.life and e.state = 'held')
     for update of s skip locked)),
 moved as (update {election} set life = $1, stamp = stamp + 1 where life = any($3::bigint[]) and state = 'held')
@@ -91,7 +91,8 @@ with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000
 bid as materialized (
   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
       $12::text[])
-    as b (name, attempt, candidate, metadata, floor, seen_term, seen_stamp, expected, channel)),
+    as b (name, attempt, candidate, metadata, floor, seen_term, seen_stamp, expected, channel)
+  where $13::int is null or pg_backend_pid() = $13),
 known as materialized (select e.name from {election} e join bid using (name)),
 found as materialized (
   select e.* from {election} e where e.name in (select name from bid) order by e.name for update skip locked),
@@ -99,8 +100,12 @@ rival as materialized (
   select f.name, f.term, f.stamp, f.lease, f.kind, f.life, b.floor, b.seen_term, b.seen_stamp, b.expected
   from found f join bid b using (name) where f.state = 'held' and f.attempt <> b.attempt
     and (f.life <> $9 or f.kind <> 'advisory')),
+shared as materialized (
+  select l.classid::bigint << 32 | l.objid::bigint as life from pg_locks l
+  where $13 is not null and l.pid = pg_backend_pid() and l.locktype = 'advisory' and l.objsubid = 1 and l.mode = 'ExclusiveLock'),
 dead as materialized (
-  select life from (select distinct life from rival where kind <> 'lease') r where pg_try_advisory_xact_lock_shared(life)),
+  select life from (select distinct life from rival where kind <> 'lease') r
+  where life not in (select life from shared) and pg_try_advisory_xact_lock_shared(life)),
 mine as materialized (select s.life from {session} s where s.life = $9 for update skip locked),
 late as materialized (
   select s.life, s.stamp, s.renewed from {session} s, clock where exists (
@@ -175,16 +180,22 @@ from verdict v cross join clock left join granted g using (name) left join found
 const std::string_view take_released = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 found as materialized (
-  select e.name from {election} e where e.name = $1 and e.state = 'released' and e.kind = 'advisory' and not e.ended
-    and e.format <= 1 and e.attempt <> $2 and e.term >= $5 for update skip locked),
+  select e.name from {election} e where e.name = $1 and e.state = 'released' and not e.ended
+    and e.format <= 1 and e.attempt <> $2 and e.term >= $5
+    and ($9::int is null or pg_backend_pid() = $9) for update skip locked),
+mine as materialized (
+  select s.life from {session} s where s.life = $6 and $8 <> 'advisory' and exists (select from found) for update skip locked),
 taken as (
   update {election} e set term = greatest(e.term + 1, clock.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
-    life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
+    kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
     granted = clock.now, vacated = null
-  from found, clock where e.name = found.name
-  returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted)
+  from found, clock where e.name = found.name and ($8 = 'advisory' or exists (select from mine))
+  returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted),
+renewed as (
+  update {session} s set renewed = clock.now, stamp = s.stamp + 1 from mine, clock
+  where s.life = mine.life and exists (select from taken))
 select t.name, 'granted', t.term, t.vacancy, t.own_lease, t.previous_lease, t.granted,
-  set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false)
+  case when $8 <> 'lease' then set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false) end
 from taken t
 )sql";
 

@@ -49,16 +49,18 @@ extern const std::string_view close_session;  // $1 life; unless something is he
 
 // $1 names, $2 attempts, $3 candidates, $4 metadata, $5 floors, $6 and $7 the versions seen
 // unchanged, $8 expected server times: arrays, one element for each bid, each name once.
-// $9 life, $10 kind, $11 lease, $12 channels. For each: name, word; term, vacancy, lease and
+// $9 life, $10 kind, $11 lease, $12 channels, $13 behind a pooler the server process that has our
+// lock: nothing happens on another one, and what that one holds for somebody else is not free,
+// although it is to itself. For each: name, word; term, vacancy, lease and
 // previous lease of a grant; the server's clock; of who holds it leader, metadata, term, attempt,
 // stamp, lease, renewed, granted, kind, life; whether our session row is there.
 extern const std::string_view campaign;
 
-// The same for a place that was just told to be free, in mode advisory: what a hand-over waits for
-// is a third of the work. $1 name, $2 attempt, $3 candidate, $4 metadata, $5 floor, $6 life,
-// $7 lease. A row with the first seven columns of a grant; none when it is anything else than free,
-// or cannot be told without waiting. The others are not told: they would wake up while who has won
-// still waits for the answer.
+// The same for a place that was just told to be free: what a hand-over waits for is a third of the
+// work. $1 name, $2 attempt, $3 candidate, $4 metadata, $5 floor, $6 life, $7 lease, $8 kind, $9 as
+// $13 above. A row with the first seven columns of a grant; none when it is anything else than
+// free, or cannot be told without waiting. The others are not told: they would wake up while who
+// has won still waits for the answer.
 extern const std::string_view take_released;
 extern const std::string_view tell;  // $1 channel, $2 letter
 
