@@ -306,6 +306,28 @@ TEST_F(PostgresStatements, WhoTakesWhatWasLeftWaitsForNobodysSession) {
   }
 }
 
+// The end of an election tells its holder by the session row, which a new life takes away.
+TEST_F(PostgresStatements, AnEndAndANewLifeDoNotWaitForEachOther) {
+  Bidder anna(server(), Kind::lease, "anna");
+  anna.campaign("election", "a1");
+  servers::PostgresClient third = server().client();
+  third.exec("begin");
+  third.exec("select from conclave_session for update");
+  const auto wait = [](std::size_t count) {
+    while (server().backends("wait_event_type = 'Lock'").size() != count) std::this_thread::yield();
+  };
+  auto anew = std::async(std::launch::async, [&] { anna.open_anew(); });
+  wait(1);
+  servers::PostgresClient fourth = server().client();
+  auto end = std::async(std::launch::async, [&] {
+    return fourth.exec(sql(postgres::end), {"election", "channel"}).size();
+  });
+  wait(2);
+  third.exec("rollback");
+  EXPECT_NO_THROW(anew.get());
+  EXPECT_EQ(end.get(), 1U);
+}
+
 TEST_F(PostgresStatements, ARecordBelowWhatWasSeenIsTakenOnlyIfItsHolderCanBeTold) {
   Bidder anna(server(), Kind::lease, "anna");
   Bidder bob(server(), Kind::lease, "bob");

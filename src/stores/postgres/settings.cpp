@@ -4,15 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <exception>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
-#include <conclave/timing.hpp>
-
 #include "net/loopback.hpp"
+#include "net/server_options.hpp"
 #include "stores/postgres/adopted.hpp"
 #include "stores/postgres/hosts.hpp"
 #include "stores/postgres/url.hpp"
@@ -22,7 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration shortest_timeout = 1ms;
 constexpr std::size_t longest_schema = 63;
 
 // ---------------------------------------------------------------- what was asked for
@@ -53,34 +48,14 @@ std::optional<Error> take(const std::string& name, const std::string& text, Post
   return std::nullopt;
 }
 
-std::optional<Error> check_times(const PostgresOptions& options) {
-  TimingOptions timing;
-  timing.lease = options.lease;
-  if (const auto resolved = resolve_timing(timing); !resolved) return resolved.error();
-  if (options.request_timeout < Duration::zero()) {
-    return invalid_argument(
-        "request_timeout: it is negative: leave it out for an eighth of the lease");
-  }
-  if (options.request_timeout > Duration::zero() && options.request_timeout < shortest_timeout) {
-    return invalid_argument(
-        "request_timeout: it is shorter than 1 ms, and no server answers so soon: lengthen it");
-  }
-  if (options.request_timeout > options.lease / 2) {
-    return invalid_argument(
-        "request_timeout: it is longer than half the lease, and a lost reply would cost the leader "
-        "its term: shorten it, or lengthen the lease");
-  }
-  return std::nullopt;
-}
-
 std::optional<Error> check_rest(const PostgresOptions& options) {
-  const int sources = (options.password.empty() ? 0 : 1) + (options.password_file.empty() ? 0 : 1) +
-                      (options.credentials ? 1 : 0);
-  if (sources > 1) {
-    return invalid_argument(
-        "password: it is given twice: choose one of password, password_file and credentials");
+  const bool has_credentials = options.credentials != nullptr;
+  if (auto error = net::check_sources(options.password, options.password_file, has_credentials)) {
+    return error;
   }
-  if (options.connection != nullptr && (sources > 0 || !options.url.empty())) {
+  const bool has_password =
+      has_credentials || !options.password.empty() || !options.password_file.empty();
+  if (options.connection != nullptr && (has_password || !options.url.empty())) {
     return invalid_argument(
         "connection: it is connected already: leave url, password, password_file and credentials "
         "out");
@@ -215,44 +190,14 @@ bool is_near(const Words& words) {
 
 // ---------------------------------------------------------------- passwords
 
-Error no_credentials(const Settings& settings, const std::string& why) {
-  return {ErrorCode::denied,
-          "the application gave no credentials for " + settings.where + ": " + why, true, false};
-}
-
-Error bad_password_file(const Settings& settings, const std::string& what) {
-  return {ErrorCode::denied, "password_file: " + settings.password_file + " " + what, true, false};
-}
-
-constexpr std::uintmax_t longest_password = 1 << 20;
-
-// Nothing when it cannot be read. Only a regular file: reading from a pipe could wait for ever, and
-// the next connection would find nothing in it.
-std::optional<std::string> content_of(const std::string& path) {
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return std::nullopt;
-  const auto size = std::filesystem::file_size(path, failed);
-  std::ifstream file(path, std::ios::binary);
-  if (failed || size > longest_password || !file) return std::nullopt;
-  std::string content(size, '\0');
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<std::size_t>(file.gcount()));
-  return file.bad() ? std::nullopt : std::optional(std::move(content));
-}
-
-Result<std::string> password_in_file(const Settings& settings) {
-  auto text = content_of(settings.password_file);
-  if (!text) {
-    return bad_password_file(
-        settings,
-        "cannot be read: check path and rights, and that it is a regular file of at most 1 MiB");
+Result<std::string> password_in_file(const std::string& path) {
+  auto password = net::password_in_file(path);
+  if (password && password->find('\0') != std::string::npos) {
+    return Error{ErrorCode::denied,
+                 "password_file: " + path + " contains a NUL byte, which PostgreSQL cannot take",
+                 true, false};
   }
-  text->erase(text->find_last_not_of("\r\n") + 1);
-  if (text->empty()) return bad_password_file(settings, "is empty: write the password into it");
-  if (text->find('\0') != std::string::npos) {
-    return bad_password_file(settings, "contains a NUL byte, which PostgreSQL cannot take");
-  }
-  return *std::move(text);
+  return password;
 }
 
 }  // namespace
@@ -279,7 +224,8 @@ Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duratio
     }
     options.password = inside.mapped();
   }
-  for (auto error : {check_times(options), check_rest(options)}) {
+  for (auto error :
+       {net::check_times(options.lease, options.request_timeout), check_rest(options)}) {
     if (error) return *std::move(error);
   }
   Words words;
@@ -303,25 +249,16 @@ Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duratio
   settings.tables = options.tables;
   settings.schema = options.schema;
   settings.lease = options.lease;
-  settings.request_timeout =
-      options.request_timeout > Duration::zero() ? options.request_timeout : options.lease / 8;
+  settings.request_timeout = net::effective_request_timeout(options.request_timeout, options.lease);
   settings.where = where_is(words);
   settings.is_near = is_near(words);
   return settings;
 }
 
 Result<PostgresCredentials> credentials_of(const Settings& settings) {
-  if (settings.credentials) {
-    try {
-      return settings.credentials();
-    } catch (const std::exception& failed) {
-      return no_credentials(settings, failed.what());
-    } catch (...) {  // whatever it throws, it is the application's
-      return no_credentials(settings, "it threw something that is no std::exception");
-    }
-  }
+  if (settings.credentials) return net::given_by(settings.credentials, settings.where);
   if (settings.password_file.empty()) return PostgresCredentials{{}, settings.password};
-  auto password = password_in_file(settings);
+  auto password = password_in_file(settings.password_file);
   if (!password) return password.error();
   return PostgresCredentials{{}, *std::move(password)};
 }

@@ -67,7 +67,10 @@ create index if not exists {index} on {election} (life)
 
 const std::string_view open_session = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
-before as (delete from {session} where life = any($3::bigint[]) returning renewed, stamp, news),
+held as materialized (
+  select e.name from {election} e where e.life = any($3::bigint[]) and e.state = 'held' order by e.name for no key update),
+before as (
+  delete from {session} where life = any($3::bigint[]) and (select count(*) from held) >= 0 returning renewed, stamp, news),
 swept as (
   delete from {session} where life in (
     select s.life from {session} s, clock where s.renewed < clock.now - greatest(10 * least(s.lease, 100000000000000000), 3600000000)
