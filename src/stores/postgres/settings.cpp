@@ -326,6 +326,11 @@ Result<PostgresCredentials> credentials_of(const Settings& settings) {
   return PostgresCredentials{{}, *std::move(password)};
 }
 
+std::string kind_of(const Settings& settings) {
+  if (settings.mode == PostgresMode::lease) return "lease";
+  return settings.strict ? "strict" : "advisory";
+}
+
 Duration connect_limit(const Settings& settings) {
   return std::max<Duration>(settings.request_timeout * 4, 1s);
 }
