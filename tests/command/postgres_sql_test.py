@@ -83,6 +83,7 @@ class OnPostgres(WithServer):
             self.assertEqual(len(grants), 1 + len(schema), text)
             done = self.ask("end", "--store", self.url(worker, create="false", **schema), "--election", "e")
             self.assert_refused(done, 1, "permission denied", "GRANT ")
+            self.assertNotIn("CREATE", done[2])
             self.psql("".join(f"{grant} {worker};" for grant in grants))
             for mode in ("advisory", "lease"):
                 self.store = self.url(worker, create="false", mode=mode, **schema)
@@ -153,6 +154,15 @@ class OnPostgres(WithServer):
     def test_a_server_that_is_away_is_one_sentence(self):
         self.assert_refused(self.ask("doctor", "--store", f"postgres:///d?host={self.folder}"), 1,
                             "there is no such socket", "is the server running")
+        self.assertNotIn("TLS", self.ask("doctor", "--store", f"postgres:///d?host={self.folder}")[2])
+
+    def test_words_that_libpq_does_not_know(self):
+        for name, word in (("sslmode", "verify-full"), ("target_session_attrs", "read-write")):
+            for value in ("bogus", "require verify-ca", "any read-write"):
+                store = self.url(**{name: value})
+                self.assert_refused(self.ask("status", "--election", "e", "--store", store), 2, name, word)
+        done = self.ask("status", "--election", "e", "--store", self.url(), environment={"PGSSLMODE": "bogus"})
+        self.assert_refused(done, 2, "sslmode", "verify-full")
 
 
 class InTheWay(WithServer):

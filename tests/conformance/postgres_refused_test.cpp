@@ -134,12 +134,15 @@ TEST(PostgresRefused, AServerThatIsNotThere) {
                  {ErrorCode::unavailable, "nobody listens there", "is the server running"});
 }
 
-TEST(PostgresRefused, ADatabaseThatIsNotBehindThePooler) {
+TEST(PostgresRefused, WhatIsNotBehindThePooler) {
   const PostgresServer server;
   const PgBouncerServer pooler(server, PgBouncerMode::transaction);
   expect_refused(
       options_of("postgres://conclave@127.0.0.1:" + std::to_string(pooler.port()) + "/nowhere"),
-      {ErrorCode::unavailable, "\"nowhere\" does not exist", "check database and user"});
+      {ErrorCode::invalid_argument, "does not have this database", "check its name"});
+  expect_refused(
+      options_of("postgres://eve@127.0.0.1:" + std::to_string(pooler.port()) + "/postgres"),
+      {ErrorCode::denied, "does not accept this user and password", "check both"});
 }
 
 // ---------------------------------------------------------------- who may write
