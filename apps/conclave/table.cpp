@@ -26,7 +26,8 @@ constexpr OptionSpec all_options[] = {
     {"purge", "", "", "Forget the last term, too: what was fenced with it then accepts old terms."},
     {"rounds", "N", "bench 50, bench scale and idle 10, demo 9",
      "How often to measure; for scale, for how many seconds; for idle, for how many leases."},
-    {"candidates", "N", "3, scale 1000, idle 101", "How many candidates take part."},
+    {"candidates", "N", "3, scale 1000, idle 101 or as many as the server has connections for",
+     "How many candidates take part."},
     {"elections", "N", "1", "For crash: how many elections the leader holds."},
     {"keep", "", "", "Leave the demonstration's folder behind, to look at."},
 };

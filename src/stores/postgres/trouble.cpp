@@ -72,7 +72,7 @@ constexpr std::array known{
           "cancelled the statement: by somebody, or by a statement_timeout", true, false, true},
     Known{"0A000", ErrorCode::unsupported, "cannot do what an election needs", false, false, true},
     Known{"LOCK0", ErrorCode::invalid_state,
-          "has candidates that go by locks alone: all have to write tables=false, or none"},
+          "has candidates that go by locks alone: all have to write tables=false, or none", false},
     Known{"08P01", ErrorCode::unavailable,
           "does not take the connection or the request, as a pooler says it: check database and "
           "user there",
