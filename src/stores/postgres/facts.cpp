@@ -42,13 +42,14 @@ select current_setting('server_version_num')::bigint, pg_is_in_recovery(), curre
 // An election of each kind that somebody holds now. A leader that has crashed leaves its row as it
 // was.
 constexpr std::string_view kinds = R"sql(
+with locked as materialized (
+  select (l.classid::bigint << 32) | l.objid::bigint as life from pg_locks l
+  where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted and l.objsubid = 1
+    and l.database = (select oid from pg_database where datname = current_database()))
 select e.kind, min(e.name) from {election} e left join {session} s on s.life = e.life
 where e.state = 'held' and case e.kind
   when 'lease' then s.renewed + s.lease > (extract(epoch from clock_timestamp()) * 1000000)::bigint
-  else exists (
-    select from pg_locks l where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted and l.objsubid = 1
-      and l.database = (select oid from pg_database where datname = current_database())
-      and l.classid::bigint = e.life >> 32 and l.objid::bigint = e.life & 4294967295) end
+  else e.life in (select life from locked) end
 group by e.kind order by e.kind
 )sql";
 

@@ -32,6 +32,11 @@ insert into {server} (timeline, since) select substr(pg_walfile_name(pg_current_
 where not exists (select from {server}) and not exists (select from {session}) and not exists (select from {election})
 on conflict (timeline) do nothing)sql";
 
+constexpr std::string_view shared_lock = R"sql(
+exists (select from pg_locks l where l.locktype = 'advisory' and l.mode = 'ShareLock' and l.granted and l.objsubid = 1
+  and l.database = (select oid from pg_database where datname = current_database())
+  and (l.classid::bigint, l.objid::bigint) = )sql";
+
 bool is_true(const Rows& rows, std::size_t column) {
   const std::string* const text = rows.text(0, column);
   return text != nullptr && *text == "t";
@@ -45,12 +50,7 @@ std::string our_tables(std::string_view find) {
 
 std::string is_by_locks_alone() {
   const std::string key(locks_alone);
-  return "exists (select from pg_locks l where l.locktype = 'advisory' and l.mode = 'ShareLock' "
-         "and "
-         "l.granted and l.objsubid = 1 and l.database = (select oid from pg_database where datname "
-         "= "
-         "current_database()) and l.classid::bigint = " +
-         key + " >> 32 and l.objid::bigint = " + key + " & 4294967295)";
+  return std::string(shared_lock) + "(" + key + " >> 32, " + key + " & 4294967295))";
 }
 
 std::string guard() {
