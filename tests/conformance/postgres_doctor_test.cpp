@@ -13,7 +13,6 @@ using servers::PgBouncerMode;
 using servers::PgBouncerServer;
 using servers::PostgresClient;
 using servers::PostgresServer;
-using servers::PostgresUser;
 
 std::string at(const std::string& host, std::uint16_t port) {
   return "postgres://conclave@" + host + ":" + std::to_string(port) + "/postgres";
