@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 
 #include <conclave/conclave.hpp>
 #include <conclave/postgres.hpp>
@@ -43,10 +44,16 @@ int main(int argc, char** argv) try {
   execute(database.get(), "create temporary table reports (report text)");
 
   auto store = conclave::make_postgres_store({.connection = connect(to)});
-  conclave::Options options;  // without a log it would wait in silence for a server that refuses
-  options.log = [](const conclave::LogRecord& record) { std::clog << record.message << '\n'; };
+  // A server that is away is waited for. What it refuses, somebody has to mend first: it would be
+  // tried again for ever.
+  std::stop_source refused;
+  conclave::Options options;
+  options.log = [&refused](const conclave::LogRecord& record) {
+    std::clog << record.message << '\n';
+    if (record.level == conclave::LogLevel::error) refused.request_stop();
+  };
   conclave::Candidate me(store, "reports", options);
-  auto term = me.lead();
+  auto term = me.lead(refused.get_token());
   if (!term) return 1;
   write_report(database.get(), term->term());
   std::printf("written by the leader\n");

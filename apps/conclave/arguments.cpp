@@ -220,7 +220,8 @@ Command command_from(Given& given) {
                           values.number("rounds", is_long ? 10 : 50),
                           values.number("candidates", crowd),
                           values.number("elections", 1),
-                          values.flag("json")};
+                          values.flag("json"),
+                          values.has("candidates")};
   }
   if (given.verb == "demo") return DemoArguments{values.number("rounds", 9), values.flag("keep")};
   if (given.verb == "completion") {

@@ -71,6 +71,7 @@ struct BenchArguments {
   int candidates = 3;
   int elections = 1;
   bool json = false;
+  bool is_crowd_given = false;  // the number of candidates
 };
 
 struct DemoArguments {

@@ -94,6 +94,8 @@ class Meter {
   [[nodiscard]] virtual Counts counted() = 0;  // without this very question
   // What it did in between, in each lease.
   [[nodiscard]] virtual std::vector<std::pair<std::string, double>> told(const Counts& more) = 0;
+  // How many connections are left; nothing where they are no matter, or nobody knows.
+  [[nodiscard]] virtual std::optional<int> room() { return std::nullopt; }
 };
 
 // Nothing where there is no server that counts, or it cannot be asked.

@@ -101,6 +101,27 @@ class Idlers {
   std::deque<Candidate> candidates_;
 };
 
+// Of a server that counts connections: that of the terms, one that listens and, where the end of a
+// session frees a place, one that waits for that.
+int connections_of_each(const StoreArguments& store) {
+  return open(store.url, store.options)->traits().judge == LeaseJudge::session ? 3 : 2;
+}
+
+// As many as were asked for, if the server has room for them.
+int crowd_for(const BenchArguments& arguments, Meter& meter) {
+  const auto room = meter.room();
+  if (!room) return arguments.candidates;
+  const int each = connections_of_each(arguments.store);
+  const int most = *room / each;
+  if (arguments.candidates <= most) return arguments.candidates;
+  if (!arguments.is_crowd_given && most >= 2) return most;
+  throw std::runtime_error(std::to_string(arguments.candidates) + " candidates need " +
+                           std::to_string(arguments.candidates * each) +
+                           " connections, and the server has " + std::to_string(*room) +
+                           " left: give at most --candidates " + std::to_string(most) +
+                           ", or raise max_connections or the limit of the role");
+}
+
 }  // namespace
 
 std::unique_ptr<Meter> make_meter(const StoreArguments& store) {
@@ -109,8 +130,10 @@ std::unique_ptr<Meter> make_meter(const StoreArguments& store) {
   return nullptr;
 }
 
-Figures bench_idle(const BenchArguments& arguments, const Signals& signals) {
-  const auto meter = make_meter(arguments.store);
+Figures bench_idle(const BenchArguments& asked, const Signals& signals) {
+  const auto meter = make_meter(asked.store);
+  BenchArguments arguments = asked;
+  arguments.candidates = crowd_for(asked, *meter);
   Idlers idlers(arguments);
   std::this_thread::sleep_for(2 * idlers.lease());  // until nobody is busy with having come
   const Counts before = meter->counted();

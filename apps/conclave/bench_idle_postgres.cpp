@@ -24,6 +24,18 @@ class PostgresMeter final : public Meter {
             {"wal_bytes_per_lease", more.at("wal_bytes")}};
   }
 
+  // Behind a pooler it is that which shares them out.
+  std::optional<int> room() override {
+    if (client_.is_pooled()) return std::nullopt;
+    const auto row = client_.ask(
+        "select least(current_setting('max_connections')::int "
+        "- current_setting('superuser_reserved_connections')::int "
+        "- (select count(*) from pg_stat_activity where datid is not null), "
+        "(select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user) "
+        "- (select count(*) from pg_stat_activity where usename = current_user))");
+    return std::stoi(row.at(0));
+  }
+
  private:
   PostgresClient client_;
   double asked_ = 0;

@@ -18,8 +18,8 @@ namespace {
 using Outcome = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
 // The store's own options, which libpq does not know.
-constexpr std::array<std::string_view, 7> not_libpqs{
-    "mode", "strict", "create", "schema", "lease", "request_timeout", "password_file"};
+constexpr std::array<std::string_view, 8> not_libpqs{
+    "mode", "strict", "create", "tables", "schema", "lease", "request_timeout", "password_file"};
 
 // Takes them out of the URL.
 std::map<std::string, std::string> taken_from(std::string& url) {

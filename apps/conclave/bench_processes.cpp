@@ -71,8 +71,12 @@ class Fleet {
     auto said = crowd_.next(patience_, signals_.fd());
     heed(signals_);
     if (!said) throw std::runtime_error("the candidates did not elect a leader in time");
-    if (said->event == "elected") leader_ = said->candidate;
-    if (said->event == "leader_changed") follows_[said->candidate] = said->leader;
+    if (!said->refusal.empty()) throw std::runtime_error(said->refusal);
+    if (said->event == "elected") {
+      leader_ = said->candidate;
+      term_ = said->term;
+    }
+    if (said->event == "leader_changed") follows_[said->candidate] = said->term;
     return *std::move(said);
   }
 
@@ -83,9 +87,10 @@ class Fleet {
     }
   }
 
-  // Everybody has seen the leader, the newest one, too: nobody measures a start.
+  // Everybody has seen the leader, the newest one, too: nobody measures a start. By its term, since
+  // not every store knows its name.
   void settle() {
-    const auto sees_it = [this](const Joiner& each) { return follows_[each.id()] == leader_; };
+    const auto sees_it = [this](const Joiner& each) { return follows_[each.id()] == term_; };
     while (!std::all_of(crowd_.all().begin(), crowd_.all().end(), sees_it)) hear();
   }
 
@@ -94,7 +99,8 @@ class Fleet {
   const Duration patience_;
   Crowd crowd_;
   std::string leader_;
-  std::map<std::string, std::string> follows_;
+  std::uint64_t term_ = 0;
+  std::map<std::string, std::uint64_t> follows_;  // in which term
 };
 
 Figures measure(const BenchArguments& arguments, const Signals& signals,
@@ -149,6 +155,7 @@ Figures bench_first(const BenchArguments& arguments, const Signals& signals) {
     crowd.add("candidate");
     std::optional<Instant> started;
     while (const auto said = crowd.next(30s, signals.fd())) {
+      if (!said->refusal.empty()) throw std::runtime_error(said->refusal);
       if (said->event == "started") started = said->at;
       if (said->event == "elected" && started) {
         figures.ours_us.push_back(micros(said->at - *started));

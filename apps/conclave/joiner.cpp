@@ -34,6 +34,9 @@ Said said_in(const std::string& line) {
   said.valid_until = Instant{Duration{json.value("valid_until_ns", std::int64_t{0})}};
   said.reason = json.value("reason", "");
   said.leader = json.value("leader", "");
+  if (said.event == "error" && !json.value("retryable", true)) {
+    said.refusal = json.value("message", "");
+  }
   return said;
 }
 

@@ -20,6 +20,7 @@ struct Said {
   Instant valid_until{};
   std::string reason;
   std::string leader;
+  std::string refusal;  // what the store refuses until somebody mends it
 };
 
 class Joiner {

@@ -7,7 +7,8 @@ namespace conclave::app {
 namespace {
 
 constexpr OptionSpec all_options[] = {
-    {"store", "URL", "file:", "The store that keeps the election."},
+    {"store", "URL", "file:",
+     "The store that keeps the election, such as redis://host or postgres://host/database."},
     {"election", "NAME", "", "The election to take part in, or to ask for."},
     {"lease", "TIME", "the store's own", "How long a silent leader is waited for."},
     {"id", "NAME", "host name and a random suffix", "The id of this candidate."},
@@ -26,7 +27,8 @@ constexpr OptionSpec all_options[] = {
     {"purge", "", "", "Forget the last term, too: what was fenced with it then accepts old terms."},
     {"rounds", "N", "bench 50, bench scale and idle 10, demo 9",
      "How often to measure; for scale, for how many seconds; for idle, for how many leases."},
-    {"candidates", "N", "3, scale 1000, idle 101", "How many candidates take part."},
+    {"candidates", "N", "3, scale 1000, idle 101 or as many as the server has connections for",
+     "How many candidates take part."},
     {"elections", "N", "1", "For crash: how many elections the leader holds."},
     {"keep", "", "", "Leave the demonstration's folder behind, to look at."},
 };
@@ -47,6 +49,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "The election is the command's own name unless one is given.",
        "conclave run -- ./nightly-report\n"
        "conclave run --store redis://localhost:6379 -- ./nightly-report\n"
+       "conclave run --store postgres://localhost/jobs -- ./nightly-report\n"
        "conclave run --store file:/var/lib/jobs --election billing --restart always -- ./worker"},
       {"join",
        "Stand as a candidate and print what happens",
@@ -58,6 +61,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "error, stopped), at_ns (CLOCK_BOOTTIME), election, candidate, and where they apply term,\n"
        "valid_until_ns, reason, leader, message, code, retryable, times.",
        "conclave join --election reports\n"
+       "conclave join --store postgres://localhost/jobs --election reports\n"
        "conclave join --election reports --json | jq -r .event"},
       {"status",
        "Say who leads",
@@ -93,12 +97,15 @@ const std::vector<VerbSpec>& all_verbs() {
        {"store", "lease", "json", "config"},
        "Exit code 0: nothing but notes; 4: warnings; 5: dangers.",
        "conclave doctor --store file:\n"
-       "conclave doctor --store redis://localhost:6379"},
+       "conclave doctor --store redis://localhost:6379\n"
+       "conclave doctor --store postgres://localhost/jobs"},
       {"sql",
        "Print the statements that make the tables of a store",
        "",
        {"store", "config"},
-       "For administrators, where candidates have no right to make them. Nothing is connected.",
+       "For administrators, where candidates have no right to make them. Nothing is connected. "
+       "Exit\n"
+       "code 2 where the store has none, as PostgreSQL with tables=false.",
        "conclave sql --store postgres://db.example/jobs?schema=elections"},
       {"bench",
        "Measure elections and hand-overs",

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from driver import Case, Process, binary, clean_environment
-from postgres import Server
+from postgres import Pooler, Server
 
 Case.command = binary()
 
@@ -246,6 +246,40 @@ class BenchPostgres(Case):
                 line = self.bench("idle", "--rounds", 2, "--candidates", 3, url=self.url(more=more))
                 self.assertEqual(list(line), ["bench", "store", "rounds", "rtt_us"] + IDLE_POSTGRES)
                 self.assertGreater(line["transactions_per_lease"], 0, "the leader renews")
+
+    def test_locks_alone(self):
+        """The leader is known by its session there, not by its name."""
+        database = self.server.new_database()
+        for what in ("first", "handoff", "crash"):
+            code, out, complaint = self.ask("bench", what, "--json", "--lease", self.lease, "--rounds", 2, environment={
+                "CONCLAVE_STORE": self.server.url(database) + "&tables=false"})
+            self.assertEqual((code, complaint), (0, ""), out)
+            self.assertEqual(list(json.loads(out)), FIELDS + RAW)
+        self.assertEqual(self.server.sql("select count(*) from pg_class where relname like 'conclave%'", database), "0")
+
+    def test_what_the_store_refuses(self):
+        """It ends with the sentence that its candidates are told."""
+        self.bench("first", "--rounds", 1)  # which makes the tables
+        pooler = Pooler(self.server)
+        self.addCleanup(pooler.close)
+        for what in ("first", "handoff", "crash", "check", "scale", "idle"):
+            for store, words in ((self.url(more="?tables=false"), "leave tables=false out"),
+                                 (pooler.url("postgres"), "mode=lease")):
+                with self.subTest(what=what, words=words):
+                    done = self.ask("bench", what, "--lease", self.lease, environment={"CONCLAVE_STORE": store})
+                    self.assert_refused(done, 1, words)
+
+    def test_idle_has_room_for_its_candidates(self):
+        database = self.server.new_database()
+        self.server.sql("create role crowded login connection limit 9")
+        self.server.sql("grant all on schema public to crowded", database)
+        store = self.server.url(database, "crowded") + "&mode=lease"
+        idle = ("bench", "idle", "--json", "--lease", self.lease, "--rounds", 1)
+        done = self.ask(*idle, "--candidates", 5, environment={"CONCLAVE_STORE": store})
+        self.assert_refused(done, 1, "5 candidates need 10 connections", "the server has 8 left", "--candidates 4")
+        code, out, complaint = self.ask(*idle, environment={"CONCLAVE_STORE": store})
+        self.assertEqual((code, complaint), (0, ""), out)
+        self.assertEqual(json.loads(out)["candidates"], 4)
 
     def test_what_cannot_be_measured(self):
         self.bench("first", "--rounds", 1)  # which makes the tables

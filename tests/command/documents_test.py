@@ -9,12 +9,14 @@ import subprocess
 import unittest
 
 from driver import Case, binary, clean_environment, eventually
+from postgres import Server
 
 Case.command = binary()
 SOURCE = pathlib.Path(__file__).parents[2]
 TEXT = (SOURCE / "docs" / "command.md").read_text()
 README = (SOURCE / "README.md").read_text()
 SERVER = "redis://localhost:6379"
+DATABASE = "postgres://localhost/jobs"
 
 
 class Documents(Case):
@@ -43,17 +45,28 @@ class Documents(Case):
         (self.folder / "conclave").symlink_to(self.command)
         environment = clean_environment(PATH=f"{self.folder}:{os.environ['PATH']}", XDG_STATE_HOME=self.folder / "state")
         found = list(self.commands())
-        self.assertEqual(len(found), 9)
+        self.assertEqual(len(found), 11)
         self.assertEqual(sum(SERVER in command for command in found), 3)
+        self.assertEqual(sum(DATABASE in command for command in found), 2)
         server = self.serve()
+        postgres = Server()
+        self.addCleanup(postgres.close)
+        database = postgres.url(postgres.new_database())
         for command in found:
-            done = subprocess.run(["sh", "-c", command.replace(SERVER, server)], cwd=self.folder, env=environment, capture_output=True,
-                                  text=True, timeout=100)
+            command = command.replace(SERVER, server).replace(DATABASE, database)
+            done = subprocess.run(["sh", "-c", command], cwd=self.folder, env=environment, capture_output=True, text=True,
+                                  timeout=100)
             expected = 3 if " status " in command else 0
             self.assertEqual((done.returncode, done.stderr), (expected, ""), command)
             named = "reports" in command or "--config" in command
             election = "reports" if named else "nightly-report"
             self.assertTrue(done.stdout.startswith(election), (command, done.stdout))
+
+    def test_verbs_name_a_url_of_each_server(self):
+        for verb in ("run", "doctor"):
+            for url in (SERVER, DATABASE):
+                self.assertIn(url, self.ask(verb, "--help")[1])
+        self.assertIn(DATABASE, self.ask("join", "--help")[1])
 
     def test_exit_codes_are_those_of_the_manual(self):
         manual = self.ask("man")[1].partition(".SH EXIT STATUS")[2].replace("\\-", "-")

@@ -111,6 +111,34 @@ class Server:
         shutil.rmtree(self.folder)
 
 
+class Pooler:
+    """PgBouncer in transaction mode before a server."""
+
+    def __init__(self, server):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conclave-pgbouncer-"))
+        file = self.folder / "pgbouncer.ini"
+        file.write_text(f"[databases]\n* = host={server.folder} user=conclave\n[pgbouncer]\nlisten_addr =\nauth_type = any\n"
+                        f"unix_socket_dir = {self.folder}\nlisten_port = 6432\npool_mode = transaction\n")
+        if os.geteuid() == 0:
+            for each in (self.folder, file):
+                shutil.chown(each, account())
+        with open(self.folder / "log", "wb") as log:
+            self.process = subprocess.Popen(unprivileged(shutil.which("pgbouncer"), file), stdout=log, stderr=log, cwd="/")
+        eventually(self.ready, "a PgBouncer that listens", HANG)
+
+    def ready(self):
+        assert self.process.poll() is None, (self.folder / "log").read_text()
+        return (self.folder / ".s.PGSQL.6432").exists()
+
+    def url(self, database, user="conclave"):
+        return f"postgres://{user}@/{database}?host={self.folder}&port=6432"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait(HANG)
+        shutil.rmtree(self.folder)
+
+
 def servers():
     """(setUpModule, tearDownModule) of a script whose tests share one."""
     def start():

@@ -134,12 +134,15 @@ TEST(PostgresRefused, AServerThatIsNotThere) {
                  {ErrorCode::unavailable, "nobody listens there", "is the server running"});
 }
 
-TEST(PostgresRefused, ADatabaseThatIsNotBehindThePooler) {
+TEST(PostgresRefused, WhatIsNotBehindThePooler) {
   const PostgresServer server;
   const PgBouncerServer pooler(server, PgBouncerMode::transaction);
   expect_refused(
       options_of("postgres://conclave@127.0.0.1:" + std::to_string(pooler.port()) + "/nowhere"),
-      {ErrorCode::unavailable, "\"nowhere\" does not exist", "check database and user"});
+      {ErrorCode::invalid_argument, "does not have this database", "check its name"});
+  expect_refused(
+      options_of("postgres://eve@127.0.0.1:" + std::to_string(pooler.port()) + "/postgres"),
+      {ErrorCode::denied, "does not accept this user and password", "check both"});
 }
 
 // ---------------------------------------------------------------- who may write
@@ -180,8 +183,8 @@ TEST(PostgresRefused, WhoMayNotMakeTheTables) {
   expect_refused(options, {ErrorCode::denied, "permission denied for schema own",
                            "GRANT USAGE ON SCHEMA own TO its role"});
   options.schema = "nowhere";
-  expect_writing_refused(options, {ErrorCode::invalid_argument, "does not have the schema",
-                                   "check schema, or create it"});
+  expect_refused(options, {ErrorCode::invalid_argument, "does not have the schema",
+                           "check schema, or create it"});
   EXPECT_EQ(server.value("select count(*) from pg_class where relname like 'conclave%'"), "0");
 }
 
@@ -211,9 +214,12 @@ TEST(PostgresRefused, TablesThatMustNotBeMade) {
   expect_refused(options,
                  {ErrorCode::invalid_state, "has no tables for elections", "conclave sql"});
   options.schema = "own";
-  expect_writing_refused(
-      options, {ErrorCode::invalid_state, "has no tables for elections in the schema \"own\"",
-                "leave create=false out, and check schema"});
+  expect_refused(options, {ErrorCode::invalid_argument, "does not have the schema for the tables",
+                           "check schema, or create it"});
+  server.exec("create schema own");
+  expect_refused(options,
+                 {ErrorCode::invalid_state, "has no tables for elections in the schema \"own\"",
+                  "leave create=false out, and check schema"});
   EXPECT_EQ(server.value("select count(*) from pg_class where relname like 'conclave%'"), "0");
 }
 
@@ -246,7 +252,7 @@ TEST(PostgresRefused, ATableOfSomebodyElseStaysAsItIs) {
     server.exec(each.made + "; insert into " + each.name + " values (7)");
     const std::string before = state_of(server, each.name);
     for (const PostgresMode mode : {PostgresMode::advisory, PostgresMode::lease}) {
-      expect_writing_refused(
+      expect_refused(
           options_of(server.url(), mode),
           {ErrorCode::unsupported, "has something else under the name of \"" + each.name + "\"",
            "choose another schema, or rename it"});
@@ -295,9 +301,8 @@ TEST(PostgresRefused, ATableOfSomebodyElseAmongOursStaysAsItIs) {
 TEST(PostgresRefused, AViewOfSomebodyElseStaysAsItIs) {
   const PostgresServer server;
   server.exec("create view conclave_election as select 7 as x");
-  expect_writing_refused(
-      options_of(server.url()),
-      {ErrorCode::unsupported, "has something else under the name", "rename it"});
+  expect_refused(options_of(server.url()),
+                 {ErrorCode::unsupported, "has something else under the name", "rename it"});
   EXPECT_EQ(server.value("select x from conclave_election"), "7");
   EXPECT_EQ(server.value("select count(*) from pg_class where relname like 'conclave%'"), "1");
 }

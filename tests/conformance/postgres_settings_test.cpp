@@ -228,6 +228,13 @@ TEST(PostgresTrouble, SaysWhatToDo) {
             "conclave_elections): GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE conclave_elections "
             "TO its role");
   expect_within(says("42501", "permission denied for schema x").message, "ON SCHEMA x TO");
+  postgres::Place own("S");
+  own.schema = "\"own\"";
+  own.create = false;
+  expect_within(postgres::trouble_of("42501", "permission denied for table t", own).message,
+                "ON TABLE \"own\".t TO its role");
+  EXPECT_TRUE(postgres::trouble_of("42501", "permission denied for schema own", own)
+                  .message.ends_with("GRANT USAGE ON SCHEMA own TO its role"));
   EXPECT_EQ(says("42501", "").code, ErrorCode::denied);
   EXPECT_FALSE(says("28P01", "").retryable);
   expect_within(says("25006", "").message, "connect to the primary");
@@ -241,6 +248,48 @@ TEST(PostgresTrouble, SaysWhatToDo) {
   EXPECT_EQ(says("99999", "one\n\ttwo").message, "S refused the request (99999): one two");
   EXPECT_FALSE(says("42P01", "").retryable);
   EXPECT_FALSE(says("42703", "").retryable);
+}
+
+// A pooler has one state for all that it refuses, and older ones for what the server refuses, too.
+TEST(PostgresTrouble, KnowsWhatAPoolerMeans) {
+  const auto code = [](const std::string& message) {
+    const Error error = postgres::connect_trouble("FATAL:  08P01: " + message + "\n", {"S"});
+    EXPECT_EQ(error.retryable, error.code == ErrorCode::unavailable) << message;
+    EXPECT_EQ(error.message.find("geheim"), std::string::npos) << error.message;
+    return error.code;
+  };
+  for (const char* each :
+       {"password authentication failed", "SASL authentication failed", "no such user",
+        "no such user: geheim", "\"trust\" authentication failed", "auth failed",
+        "role \"geheim\" does not exist", "server login failed: wrong password type",
+        "password authentication failed for user \"geheim\"",
+        "no pg_hba.conf entry for host \"::1\", user \"geheim\", database \"d\""}) {
+    EXPECT_EQ(code(each), ErrorCode::denied) << each;
+  }
+  for (const char* each : {"no such database: d", "database \"d\" does not exist"}) {
+    EXPECT_EQ(code(each), ErrorCode::invalid_argument) << each;
+  }
+  for (const char* each :
+       {"server login has been failing, try again later (server_login_retry)",
+        "no more connections allowed (max_client_conn)", "pgbouncer cannot connect to server",
+        "client_login_timeout (server down)", "server conn crashed?"}) {
+    EXPECT_EQ(code(each), ErrorCode::unavailable) << each;
+  }
+}
+
+TEST(PostgresTrouble, SpeaksOfTlsWhereAFileOfItIsMissing) {
+  const std::string missing = "failed: No such file or directory\n";
+  const auto of_socket =
+      postgres::connect_trouble("connection to server on socket \"/x/.s\" " + missing, {"S"});
+  expect_within(of_socket.message, "there is no such socket");
+  EXPECT_EQ(of_socket.message.find("TLS"), std::string::npos) << of_socket.message;
+  EXPECT_EQ(of_socket.message.find("ssl"), std::string::npos) << of_socket.message;
+  const auto of_file = postgres::connect_trouble(
+      "connection to server at \"h\" (127.0.0.1), port 1 failed: could not read certificate file "
+      "\"/x/c\": No such file or directory\n",
+      {"S"});
+  expect_within(of_file.message, "/x/c");
+  expect_within(of_file.message, "sslcert");
 }
 
 }  // namespace

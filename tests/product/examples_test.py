@@ -103,6 +103,15 @@ class Examples(unittest.TestCase):
                 with self.subTest(name):
                     self.run_example(name, f"{url}&lease=1s")
 
+    def test_a_postgres_that_refuses_is_told_once(self):
+        with postgres_server() as url:
+            psql = ["psql", "--quiet", "--no-psqlrc", url, "--command", "create role modest login"]
+            subprocess.run(psql, check=True, timeout=60)
+            done = subprocess.run([FOLDER / "conclave-example-postgres_client", url.replace("conclave@", "modest@")],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+            self.assertEqual(done.stderr.count("permission denied"), 1, done.stderr)
+
     def test_of_three_instances_one_migrates(self):
         with tempfile.TemporaryDirectory() as folder:
             command = [FOLDER / "conclave-example-migration", f"file:{folder}/elections?lease=500ms", f"{folder}/done"]

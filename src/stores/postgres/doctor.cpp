@@ -80,9 +80,27 @@ void PostgresStore::examine(const std::shared_ptr<Examination>& examination) {
                if (!answer) {
                  return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});
                }
+               if (has_rows_to_read(answer->rows, *settings_)) {
+                 return read_rows(examination, answer->rows);
+               }
                calls_.answer(examination->call,
                              CheckAnswer{findings_in(answer->rows, *settings_, examination->seen)});
              }));
+}
+
+void PostgresStore::read_rows(const std::shared_ptr<Examination>& examination, const Rows& facts) {
+  side_.send({kinds_of(tables_)}, calls_.while_alive([=, this](const Result<Delivered>& answer) {
+    if (!answer) return calls_.answer(examination->call, CheckAnswer{Unknown{answer.error()}});
+    for (std::size_t i = 0; i < answer->rows.size(); ++i) {
+      const std::string* const kind = answer->rows.text(i, 0);
+      const std::string* const election = answer->rows.text(i, 1);
+      if (kind != nullptr && election != nullptr) {
+        examination->seen.kinds.emplace_back(*kind, *election);
+      }
+    }
+    calls_.answer(examination->call,
+                  CheckAnswer{findings_in(facts, *settings_, examination->seen)});
+  }));
 }
 
 }  // namespace conclave::postgres

@@ -4,51 +4,14 @@
 #include <array>
 #include <string>
 
-#include "stores/postgres/shape.hpp"
-
 namespace conclave::postgres {
 
 namespace {
 
-constexpr std::string_view place = R"sql(
-with place as materialized (
-  select n.nspname, has_schema_privilege(n.oid, 'usage') as may_use, has_schema_privilege(n.oid, 'create') as may_create
-  from pg_namespace n where n.nspname = coalesce($4, current_schema())),
-)sql";
-
-// It fails where the schema may not be used.
-constexpr std::string_view find_usable =
-    "case when $4 is null or (select may_use from place) then to_regclass(name) end";
-
-constexpr std::string_view asked = R"sql(
-select current_setting('server_version_num')::bigint, pg_is_in_recovery(), current_setting('fsync'),
-  (select reset_val from pg_settings where name = 'synchronous_commit'), current_setting('synchronous_standby_names'),
-  (select count(*) from pg_stat_replication), current_setting('max_connections')::bigint
-    - current_setting('superuser_reserved_connections')::bigint, (select count(*) from pg_stat_activity where datid is not null),
-  (select rolconnlimit from pg_roles where rolname = current_user),
-  (select count(*) from pg_stat_activity where usename = current_user),
-  current_setting('max_locks_per_transaction')::bigint
-    * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint),
-  (select count(*) from pg_locks),
-  (select string_agg(name || '=' || reset_val || coalesce(unit, ''), ', ' order by name) from pg_settings
-     where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')
-       and reset_val <> '0'),
-  (select reset_val::bigint from pg_settings where name = 'idle_session_timeout'),
-  current_setting('tcp_keepalives_idle')::bigint,
-  (current_setting('tcp_keepalives_idle')::bigint
-    + current_setting('tcp_keepalives_interval')::bigint * current_setting('tcp_keepalives_count')::bigint) * 1000,
-  (select setting::bigint from pg_settings where name = 'tcp_user_timeout'),
-  (select quote_ident(nspname) from place), (select may_use from place), (select may_create from place),
-  (select string_agg(name, ', ') from ours where found is null),
-  (select string_agg(distinct name, ', ') from ours, unnest(array['select', 'insert', 'update', 'delete']) as r (word)
-     where found is not null and not has_table_privilege(found, word)),
-  (select string_agg(name, ', ') from misfit), quote_ident(current_user)
-)sql";
-
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The columns of the facts.
+// The columns of the facts, in their order there.
 enum Fact : std::size_t {
   version,
   in_recovery,
@@ -73,8 +36,13 @@ enum Fact : std::size_t {
   missing,
   forbidden,
   misfits,
-  role
+  role,
+  by_locks_alone
 };
+
+std::string words_of(const std::string& kind) {
+  return kind == "strict" ? "mode=advisory&strict=true" : "mode=" + kind;
+}
 
 class Judge {
  public:
@@ -84,6 +52,7 @@ class Judge {
   std::vector<Finding> findings() {
     judge_server();
     judge_tables();
+    judge_kinds();
     judge_replication();
     judge_pooler();
     judge_room();
@@ -125,6 +94,34 @@ class Judge {
   }
 
   void judge_tables() {
+    if (!settings_.tables) return judge_locks_alone();
+    if (is(by_locks_alone)) {
+      tell(Severity::danger, "tables",
+           text(missing).empty() ? "some candidates go by locks alone, beside those that go by the "
+                                   "tables: each have a leader of their own"
+                                 : "some candidates go by locks alone: as long as they do, nobody "
+                                   "makes tables, and who needs them is refused",
+           "write tables=false for all candidates, or for none");
+    }
+    if (!text(misfits).empty()) {
+      tell(Severity::danger, "tables",
+           "there is something else under the name of " + text(misfits) +
+               ", or a table of another version",
+           "choose another schema, or rename what is in the way");
+    } else {
+      judge_rights();
+    }
+  }
+
+  // They need no right, and no schema.
+  void judge_locks_alone() {
+    if (!text(missing).empty()) return;
+    tell(Severity::danger, "tables=false",
+         "there are tables for elections, which others go by: who goes without them is refused",
+         "leave tables=false out, or drop the tables when nobody goes by them");
+  }
+
+  void judge_rights() {
     if (text(schema).empty()) {
       tell(Severity::danger, "schema",
            settings_.schema.empty() ? "no schema of the search path is there"
@@ -139,12 +136,6 @@ class Judge {
       tell(Severity::danger, "rights", "this role may not read and write the tables",
            "grant select, insert, update, delete on " + text(forbidden) + " to " + text(role));
     }
-    if (!text(misfits).empty()) {
-      tell(Severity::danger, "tables",
-           "there is something else under the name of " + text(misfits) +
-               ", or a table of another version",
-           "choose another schema, or rename what is in the way");
-    }
   }
 
   void judge_missing_tables() {
@@ -157,9 +148,22 @@ class Judge {
            "the tables are not there, and this role may not make them: have them made by the "
            "output of conclave sql, or let it",
            "grant create on schema " + text(schema) + " to " + text(role));
-    } else {
+    } else if (!is(by_locks_alone)) {
       tell(Severity::note, "tables", "they are not there yet: the first candidate makes them",
            "nothing to do");
+    }
+  }
+
+  // A row has the kind of who holds it.
+  void judge_kinds() {
+    const std::string own = kind_of(settings_);
+    for (const auto& [kind, election] : seen_.kinds) {
+      if (kind == own) continue;
+      tell(Severity::warning, "mode",
+           "the election " + election + " is held by a candidate of " + words_of(kind) +
+               ", and here it says " + words_of(own) +
+               ": in one election they do not see alike when a leader is over",
+           "give all candidates of an election the same mode and strict");
     }
   }
 
@@ -234,7 +238,7 @@ class Judge {
     const std::int64_t free = of_the_role ? limit - number(of_role) : left;
     if (free < 8) {
       tell(
-          Severity::warning,
+          free <= 1 ? Severity::danger : Severity::warning,
           (of_the_role ? "connection limit of the role, " : "max_connections, ") +
               std::to_string(std::max<std::int64_t>(free, 0)) + " left",
           "a candidate needs two connections, in mode advisory up to four: one that cannot connect "
@@ -298,19 +302,16 @@ class Judge {
   }
 
   void judge_speed() {
+    if (seen_.round_trip <= settings_.request_timeout / 4) return;
     const auto micros = std::chrono::ceil<std::chrono::microseconds>(seen_.round_trip).count();
     const std::string trip = "round trip " + std::to_string(micros / 1000) + "." +
                              std::to_string(micros / 100 % 10) + " ms";
     const std::string limit =
         std::to_string(std::chrono::floor<milliseconds>(settings_.request_timeout).count()) + " ms";
-    if (seen_.round_trip > settings_.request_timeout / 4) {
-      tell(Severity::warning, trip,
-           "that is long for a request time-out of " + limit +
-               ": a small hiccup may cost a leader its term",
-           "lengthen the lease, or move closer to the server");
-    } else {
-      tell(Severity::note, trip, "well below the request time-out of " + limit, "nothing to do");
-    }
+    tell(Severity::warning, trip,
+         "that is long for a request time-out of " + limit +
+             ": a small hiccup may cost a leader its term",
+         "lengthen the lease, or move closer to the server");
   }
 
   const Rows& rows_;
@@ -321,7 +322,14 @@ class Judge {
 
 }  // namespace
 
-std::string facts() { return std::string(place) + our_tables(find_usable) + std::string(asked); }
+bool has_rows_to_read(const Rows& facts, const Settings& settings) {
+  const auto is_empty = [&](Fact fact) {
+    const std::string* const text = facts.text(0, fact);
+    return text == nullptr || text->empty();
+  };
+  return settings.tables && !is_empty(schema) && is_empty(missing) && is_empty(forbidden) &&
+         is_empty(misfits);
+}
 
 std::vector<Finding> findings_in(const Rows& rows, const Settings& settings,
                                  const Circumstances& seen) {

@@ -34,17 +34,14 @@ select pg_try_advisory_lock($1::bigint), case when $2::bigint <> 0 then pg_advis
 where $3::int is null or pg_backend_pid() = $3
 )sql";
 
-// Since when it decides. Whoever makes the tables knows that nobody was elected before.
+// Since when it decides.
 constexpr std::string_view note = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 made as (
-  insert into {server} (timeline, since) select $1, case when $2 = 'new' then 0 else clock.now end from clock
+  insert into {server} (timeline, since) select $1, clock.now from clock
   on conflict (timeline) do nothing returning since)
 select clock.now - coalesce((select since from made), (select since from {server} where timeline = $1), clock.now) from clock
 )sql";
-
-// Shared by all who go by locks alone.
-constexpr const char* locks_alone = "7163850213";
 
 std::int64_t random_life() {
   std::random_device random;
@@ -88,10 +85,7 @@ Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const 
                            : Duration::zero(),
                std::move(adopted)) {}
 
-std::string Home::kind() const {
-  if (settings_->mode == PostgresMode::lease) return "lease";
-  return settings_->strict ? "strict" : "advisory";
-}
+std::string Home::kind() const { return kind_of(*settings_); }
 
 Duration Home::age_at(Instant now) const noexcept { return age_ + (now - aged_at_); }
 
@@ -237,42 +231,25 @@ bool Home::is_elsewhere(std::optional<std::int64_t> backend) const noexcept {
 void Home::make_ready() {
   if (!settings_->tables) return join_locks();
   if (has_tables_) return note_timeline();
-  if (settings_->create) return look_for_others();
-  is_settled(refused(
-      ErrorCode::invalid_state,
-      where() + " has no tables for elections " +
-          (tables_.schema.empty() ? "on its search path" : "in the schema " + tables_.schema) +
-          ": have them made by the output of conclave sql, or leave create=false "
-          "out, and check schema",
-      false));
+  look_for_others();
 }
 
 // Nothing is built on a table of somebody else. Where all are there, the first statement fails.
 void Home::look_for_others() {
-  session_.send(
-      {"with " + our_tables("to_regclass(name)") + " select string_agg(name, ', ') from misfit",
-       {tables_.election, tables_.session, tables_.server}},
-      while_settling([this](const Delivered& answer) {
-        const std::string* const misfits = answer.rows.text(0, 0);
-        if (misfits == nullptr) return create_tables();
-        is_settled(refused(ErrorCode::unsupported,
-                           where() + " has something else under the name of " + *misfits +
-                               ", or a table of another version, which is left as it "
-                               "is: choose another schema, or rename it",
-                           false));
-      }));
+  session_.send(look_around(tables_, *settings_), while_settling([this](const Delivered& answer) {
+                  const Site site = site_in(answer.rows);
+                  if (const auto why = hindrance(site, *settings_)) return is_settled(why);
+                  if (!site.has_tables) return create_tables();
+                  has_tables_ = true;  // meanwhile
+                  note_timeline();
+                }));
 }
 
 // As long as somebody goes by locks alone, nobody makes tables: each would have a leader of its
 // own.
 void Home::join_locks() {
-  if (has_tables_) {
-    return is_settled(refused(ErrorCode::invalid_state,
-                              where() + " has tables for elections, which others go by: leave "
-                                        "tables=false out",
-                              false));
-  }
-  session_.send({"select pg_try_advisory_lock_shared($1::bigint)", {locks_alone}},
+  if (const auto why = hindrance({.has_tables = has_tables_}, *settings_)) return is_settled(why);
+  session_.send({"select pg_try_advisory_lock_shared($1::bigint)", {std::string(locks_alone)}},
                 while_settling([this](const Delivered& answer) {
                   const std::string* const word = answer.rows.text(0, 0);
                   if (word != nullptr && *word == "t") return is_settled(std::nullopt);
@@ -281,28 +258,20 @@ void Home::join_locks() {
                 }));
 }
 
-// In one statement, so that it is one transaction, and one after the other: two who make the same
-// table at once get errors that say nothing.
+// In one statement, so that it is one transaction: whoever sees the tables sees the note, too.
 void Home::create_tables() {
-  session_.send({anonymous_block(std::string("perform pg_advisory_xact_lock(7163850212); "
-                                             "if not pg_try_advisory_xact_lock(") +
-                                 locks_alone +
-                                 ") then raise exception 'some candidates go by locks alone: all "
-                                 "have to write tables=false, or none'; end if;" +
-                                 statement(postgres::create_tables, tables_)),
+  session_.send({anonymous_block(guard() + ";" + statement(postgres::create_tables, tables_) + ";" +
+                                 first_note(tables_)),
                  {},
                  connect_limit(*settings_)},  // a slow disk has much to do
                 while_settling([this](const Delivered&) {
-                  session_.send({statement(note, tables_), {timeline_, "new"}},
-                                while_settling([this](const Delivered&) {
-                                  has_tables_ = true;
-                                  note_timeline();
-                                }));
+                  has_tables_ = true;
+                  note_timeline();
                 }));
 }
 
 void Home::note_timeline() {
-  session_.send({statement(note, tables_), {timeline_, "known"}},
+  session_.send({statement(note, tables_), {timeline_}},
                 while_settling([this](const Delivered& answer) {
                   const auto age =
                       from_micros(std::max<std::int64_t>(answer.rows.number(0, 0).value_or(0), 0));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stores/postgres/adopted.hpp"
+#include "stores/postgres/statements.hpp"
 #include "stores/postgres/trouble.hpp"
 
 namespace conclave::postgres {
@@ -55,6 +56,13 @@ std::string joined(const std::vector<Target>& targets, std::string Target::*part
   std::string list;
   for (const Target& each : targets) (list += &each == &targets.front() ? "" : ",") += each.*part;
   return list;
+}
+
+Place place_of(const Settings& settings) {
+  Place place(settings.where);
+  place.schema = Tables(settings.schema, settings.prefix).schema;
+  place.create = settings.create;
+  return place;
 }
 
 // What libpq is told of where to connect, and as whom.
@@ -113,7 +121,8 @@ void Line::connect() {
   limit_ = is_adopted_ ? patience_with_adopted(*settings_) : connect_limit(*settings_);
   after(limit_, [this] { gave_up_waiting(); });
   if (is_adopted_) {
-    wire_ = std::make_unique<Wire>(loop_, std::move(adopted_), settings_->where, wire_handlers());
+    wire_ =
+        std::make_unique<Wire>(loop_, std::move(adopted_), place_of(*settings_), wire_handlers());
     return;
   }
   resolve(loop_, targets_of(*settings_), limit_ / 4,
@@ -144,7 +153,7 @@ void Line::resolved(const Result<std::vector<Target>>& found) {
     after(limit_, [this] { gave_up_waiting(); });
   }
   wire_ = std::make_unique<Wire>(loop_, words_for(*settings_, tried_, *credentials),
-                                 settings_->where, wire_handlers());
+                                 place_of(*settings_), wire_handlers());
 }
 
 Wire::Handlers Line::wire_handlers() {

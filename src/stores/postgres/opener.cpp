@@ -1,6 +1,7 @@
 #include "stores/postgres/opener.hpp"
 
 #include "stores/postgres/settings.hpp"
+#include "stores/postgres/shape.hpp"
 #include "stores/postgres/statements.hpp"
 
 namespace conclave::stores {
@@ -15,6 +16,10 @@ Result<std::shared_ptr<Store>> open_postgres(std::string_view text, const StoreO
 Result<std::string> schema(std::string_view text) {
   const auto settings = postgres::settings_of({.url = std::string(text)});
   if (!settings) return settings.error();
+  if (!settings->tables) {
+    return invalid_argument(
+        "tables: with tables=false none are used, and none may be there: leave it out");
+  }
   const postgres::Tables tables(settings->schema, settings->prefix);
   const bool has_schema = !tables.schema.empty();
   const std::string place =
@@ -24,8 +29,10 @@ Result<std::string> schema(std::string_view text) {
   const std::string use =
       has_schema ? "-- grant usage on schema " + tables.schema + " to your_role;\n" : "";
   return "-- The tables of Conclave, for candidates that are opened with create=false.\n" + place +
+         "\n" + postgres::anonymous_block(postgres::guard()) + ";" +
          postgres::statement(postgres::create_tables, tables) +
-         ";\ncommit;\n-- The rights that their role needs:\n" + use +
+         ";\n-- The first election need not wait: nobody was elected here before." +
+         postgres::first_note(tables) + ";\ncommit;\n-- The rights that their role needs:\n" + use +
          "-- grant select, insert, update, delete on " + tables.election + ", " + tables.session +
          ", " + tables.server + " to your_role;";
 }

@@ -2,7 +2,7 @@
 //
 //   postgres://[user[:password]@]host[:port][,host2...][/database][?mode=lease&sslmode=...]
 //
-// Ours: mode, strict, create, schema, lease, request_timeout, password_file.
+// Ours: mode, strict, create, tables, schema, lease, request_timeout, password_file.
 #pragma once
 
 #include "net/opener.hpp"

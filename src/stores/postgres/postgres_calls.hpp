@@ -19,8 +19,10 @@ Operation PostgresStore::ask(Through& through, std::function<void(Answered)> don
     through.send(std::move(statement),
                  calls_.while_alive([=, this](const Result<Delivered>& answer) {
                    if constexpr (std::is_same_v<Answered, InspectAnswer>) {
-                     if (!answer && settings_->create && has_no_tables(answer.error())) {
-                       return calls_.answer(call, Answered{understand(Delivered{})});
+                     if (!answer && has_no_tables(answer.error())) return look_for_site(call);
+                     // Without tables: it may be that others have them.
+                     if (answer && !settings_->tables && answer->rows.empty()) {
+                       return look_for_site(call);
                      }
                    }
                    if (!answer) return calls_.answer(call, Answered{Unknown{answer.error()}});

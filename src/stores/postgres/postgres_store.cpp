@@ -7,6 +7,7 @@
 
 #include "stores/postgres/answers.hpp"
 #include "stores/postgres/postgres_calls.hpp"
+#include "stores/postgres/shape.hpp"
 #include "stores/postgres/texts.hpp"
 
 namespace conclave::postgres {
@@ -283,6 +284,17 @@ Operation PostgresStore::inspect(std::string election, std::function<void(Inspec
                               if (!inspection) return Unknown{nonsense(home_.where())};
                               return *std::move(inspection);
                             });
+}
+
+void PostgresStore::look_for_site(const net::CallPtr<InspectAnswer>& call) {
+  side_.send(look_around(tables_, *settings_),
+             calls_.while_alive([this, call](const Result<Delivered>& answer) {
+               if (!answer) return calls_.answer(call, InspectAnswer{Unknown{answer.error()}});
+               const auto why = hindrance(site_in(answer->rows), *settings_);
+               leave_if_idle();  // before whoever is told ends the life of this
+               calls_.answer(
+                   call, why ? InspectAnswer{Unknown{*why}} : InspectAnswer{*inspection_in({}, 0)});
+             }));
 }
 
 std::optional<Error> PostgresStore::check_kept(const std::string& election) const {

@@ -88,12 +88,15 @@ class PostgresStore final : public Store {
   void measure(const std::shared_ptr<Examination>& examination);
   void probe(const std::shared_ptr<Examination>& examination);
   void examine(const std::shared_ptr<Examination>& examination);
+  void read_rows(const std::shared_ptr<Examination>& examination, const Rows& facts);
 
   // ---- answers
   // Sends it on a session, and answers with what `understand` makes of the rows.
   template <typename Answered, typename Through, typename Act>
   Operation ask(Through& through, std::function<void(Answered)> done, Statement statement,
                 Act understand);
+  // Nobody leads, unless something else is the matter there that keeps us from seeing who does.
+  void look_for_site(const net::CallPtr<InspectAnswer>& call);
   [[nodiscard]] std::string text(std::string_view of) const { return statement(of, tables_); }
   [[nodiscard]] static Statement often(const std::string& verb,
                                        std::vector<std::optional<std::string>> parameters) {

@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <memory>
 #include <optional>
@@ -127,6 +128,30 @@ Result<Effective> effective(const Words& given) {
   return found;
 }
 
+// libpq looks at these only when it connects, and then its word comes too late for who wrote them.
+std::optional<Error> check_choices(const Words& words) {
+  struct Choice {
+    const char* name;
+    std::string_view values;  // each between spaces
+  };
+  constexpr std::array choices{
+      Choice{"sslmode", " disable allow prefer require verify-ca verify-full "},
+      Choice{"target_session_attrs", " any read-write read-only primary standby prefer-standby "},
+      Choice{"gssencmode", " disable prefer require "},
+      Choice{"channel_binding", " disable prefer require "},
+  };
+  for (const Choice& each : choices) {
+    const auto given = words.find(each.name);
+    if (given == words.end()) continue;
+    const bool is_word = given->second.find(' ') == std::string::npos;
+    if (is_word && each.values.find(" " + given->second + " ") != std::string_view::npos) continue;
+    return invalid_argument(std::string(each.name) + ": it is none of" +
+                            std::string(each.values.substr(0, each.values.size() - 1)) +
+                            ": write one of them");
+  }
+  return std::nullopt;
+}
+
 std::int64_t whole_seconds(Duration time) {
   return std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(time).count());
 }
@@ -235,6 +260,7 @@ Result<Settings> settings_of(const PostgresOptions& given, std::optional<Duratio
   } else {
     auto found = effective(parts.libpq);
     if (!found) return found.error();
+    if (auto error = check_choices(found->words)) return *std::move(error);
     words = with_defaults(*std::move(found), options.lease);
   }
 
@@ -261,6 +287,11 @@ Result<PostgresCredentials> credentials_of(const Settings& settings) {
   auto password = password_in_file(settings.password_file);
   if (!password) return password.error();
   return PostgresCredentials{{}, *std::move(password)};
+}
+
+std::string kind_of(const Settings& settings) {
+  if (settings.mode == PostgresMode::lease) return "lease";
+  return settings.strict ? "strict" : "advisory";
 }
 
 Duration connect_limit(const Settings& settings) {

@@ -41,6 +41,8 @@ struct Settings {
 [[nodiscard]] Result<Settings> settings_of(const PostgresOptions& options,
                                            std::optional<Duration> lease = std::nullopt);
 
+[[nodiscard]] std::string kind_of(const Settings& settings);  // as the rows have it
+
 [[nodiscard]] std::shared_ptr<Store> make_store(Settings settings,
                                                 const std::shared_ptr<Loop>& loop,
                                                 std::shared_ptr<PGconn> adopted = {});

@@ -71,6 +71,8 @@ constexpr std::array known{
     Known{"57014", ErrorCode::unavailable,
           "cancelled the statement: by somebody, or by a statement_timeout", true, false, true},
     Known{"0A000", ErrorCode::unsupported, "cannot do what an election needs", false, false, true},
+    Known{"LOCK0", ErrorCode::invalid_state,
+          "has candidates that go by locks alone: all have to write tables=false, or none", false},
     Known{"08P01", ErrorCode::unavailable,
           "does not take the connection or the request, as a pooler says it: check database and "
           "user there",
@@ -98,15 +100,16 @@ constexpr std::array rights{
     Right{"function ", "GRANT EXECUTE ON FUNCTION "},
 };
 
-std::string grant_for(std::string_view message) {
+std::string grant_for(std::string_view message, const Place& place) {
   constexpr std::string_view denied = "permission denied for ";
   if (const auto found = message.find(denied); found != std::string_view::npos) {
     const auto object = message.substr(found + denied.size());
     for (const Right& each : rights) {
-      if (object.starts_with(each.kind)) {
-        return std::string(each.grant) + std::string(object.substr(each.kind.size())) +
-               " TO its role" + std::string(each.more);
-      }
+      if (!object.starts_with(each.kind)) continue;
+      const bool is_within = each.kind == "table " && !place.schema.empty();
+      return std::string(each.grant) + (is_within ? place.schema + "." : "") +
+             std::string(object.substr(each.kind.size())) + " TO its role" +
+             std::string(place.create ? each.more : "");
     }
   }
   return "grant it to its role";
@@ -121,6 +124,25 @@ Error refused_login(std::string_view message, const std::string& where) {
                            : " does not let this user in: check its name, and that the role may "
                              "log in"),
           false, false};
+}
+
+// A pooler refuses everything under one state. What it passes on of the server has that, too.
+std::string_view meant_by_pooler(std::string_view message) {
+  struct Meaning {
+    std::string_view words;
+    std::string_view state;
+  };
+  constexpr std::array meanings{
+      Meaning{"pg_hba.conf", "28000"},          Meaning{"no such database", "3D000"},
+      Meaning{"database \"", "3D000"},          Meaning{"authentication failed", "28P01"},
+      Meaning{"no such user", "28P01"},         Meaning{"role \"", "28P01"},
+      Meaning{"auth failed", "28P01"},          Meaning{"login rejected", "28P01"},
+      Meaning{"server login failed:", "28P01"},
+  };
+  const auto* const found = std::find_if(
+      meanings.begin(), meanings.end(),
+      [&](const Meaning& each) { return message.find(each.words) != std::string_view::npos; });
+  return found != meanings.end() ? found->state : "08P01";
 }
 
 bool is_state(std::string_view text) {
@@ -146,6 +168,13 @@ std::optional<Said> said_in(std::string_view text) {
   return said;
 }
 
+// Whether it was a socket that could not be opened. Otherwise such words are about a file of TLS.
+bool is_of_socket(std::string_view text) {
+  const auto last = text.rfind("connection to server ");
+  return last != std::string_view::npos &&
+         text.substr(last).starts_with("connection to server on socket ");
+}
+
 // Of several hosts the last word; without its beginning, which names the host once more.
 std::string_view last_reason(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
@@ -166,13 +195,14 @@ struct Reason {
   bool retryable;
 };
 
+constexpr std::string_view no_file = "No such file or directory";
+constexpr std::string_view no_right = "Permission denied";
+
 constexpr std::array reasons{
     Reason{"Connection refused", ErrorCode::unavailable,
            "nobody listens there: is the server running, and is this where it listens?", true},
-    Reason{"No such file or directory", ErrorCode::unavailable,
-           "there is no such socket, or a file of TLS is missing: is the server running, and are "
-           "these its paths?",
-           true},
+    Reason{no_file, ErrorCode::unavailable,
+           "there is no such socket: is the server running, and is this where it listens?", true},
     Reason{"no password supplied", ErrorCode::denied,
            "it wants a password: give one by password, password_file or a passfile", false},
     Reason{"session is read-only", ErrorCode::unavailable,
@@ -182,8 +212,8 @@ constexpr std::array reasons{
     Reason{"certificate", ErrorCode::denied, "", false},
     Reason{"does not support SSL", ErrorCode::denied,
            "it speaks no TLS there, and sslmode wants it", false},
-    Reason{"Permission denied", ErrorCode::denied,
-           "this process has no right to connect there, or to read a file of TLS", false},
+    Reason{no_right, ErrorCode::denied,
+           "this process has no right to connect there: check the rights of the socket", false},
 };
 
 }  // namespace
@@ -202,7 +232,9 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-Error trouble_of(std::string_view sqlstate, std::string_view message, const std::string& where) {
+Error trouble_of(std::string_view sqlstate, std::string_view message, const Place& place) {
+  const std::string& where = place.server;
+  if (sqlstate == "08P01") sqlstate = meant_by_pooler(message);
   if (sqlstate == "28000") return refused_login(message, where);
   const auto found = std::find_if(known.begin(), known.end(), [&](const Known& each) {
     return sqlstate.starts_with(each.state);
@@ -216,13 +248,14 @@ Error trouble_of(std::string_view sqlstate, std::string_view message, const std:
   Error error{found->code, where + " " + std::string(found->sentence), found->retryable,
               found->in_doubt};
   if (found->tells) error.message += told;
-  if (found->state == "42501") error.message += ": " + grant_for(one_line(message));
+  if (found->state == "42501") error.message += ": " + grant_for(one_line(message), place);
   return error;
 }
 
-Error connect_trouble(std::string_view text, const std::string& where) {
+Error connect_trouble(std::string_view text, const Place& place) {
+  const std::string& where = place.server;
   if (const auto said = said_in(text)) {
-    Error error = trouble_of(said->state, said->message, where);
+    Error error = trouble_of(said->state, said->message, place);
     error.in_doubt = false;
     return error;
   }
@@ -233,7 +266,10 @@ Error connect_trouble(std::string_view text, const std::string& where) {
     if (reason.find(each.words) == std::string_view::npos) continue;
     error.code = each.code;
     error.retryable = each.retryable;
-    if (!each.sentence.empty()) {
+    const bool is_of_file = each.words == no_file || each.words == no_right;
+    if (is_of_file && !is_of_socket(text)) {
+      error.message += ": check the files that sslcert, sslkey and sslrootcert name";
+    } else if (!each.sentence.empty()) {
       error.message = "cannot connect to " + where + ": " + std::string(each.sentence);
     }
     break;

@@ -3,20 +3,31 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <conclave/error.hpp>
 #include <conclave/time.hpp>
 
 namespace conclave::postgres {
 
-// An error of the server by its SQLSTATE; `where` names the server. Whether the statement may have
-// been executed nevertheless is in in_doubt: an error within a statement undoes it.
+// Where it happened, and what was wanted there, as far as it makes a difference to the fix.
+struct Place {
+  Place(std::string where) : server(std::move(where)) {}  // NOLINT: its name is enough
+  Place(const char* where) : server(where) {}             // NOLINT: the same
+
+  std::string server;    // for messages
+  std::string schema{};  // of the tables, quoted; empty: by the search path
+  bool create = true;    // the tables may be made
+};
+
+// An error of the server by its SQLSTATE. Whether the statement may have been executed nevertheless
+// is in in_doubt: an error within a statement undoes it.
 [[nodiscard]] Error trouble_of(std::string_view sqlstate, std::string_view message,
-                               const std::string& where);
+                               const Place& place);
 
 // Why there is no connection, from libpq's text in its verbose form: by the SQLSTATE in it, where
 // the server has said one, and else in libpq's words.
-[[nodiscard]] Error connect_trouble(std::string_view text, const std::string& where);
+[[nodiscard]] Error connect_trouble(std::string_view text, const Place& place);
 
 // The connection has ended; `text` is what libpq says of it.
 [[nodiscard]] Error broken(std::string_view text, const std::string& where);

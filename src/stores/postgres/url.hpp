@@ -15,7 +15,7 @@ using Words = std::map<std::string, std::string, std::less<>>;
 
 struct Given {
   Words libpq{};  // as libpq calls them
-  Words ours{};   // mode, strict, create, schema, lease, request_timeout, password_file
+  Words ours{};   // mode, strict, create, tables, schema, lease, ...
 };
 
 [[nodiscard]] Result<Given> take_apart(const std::string& url);

@@ -46,8 +46,8 @@ bool has_hidden_bytes(PGconn* connection) {
 
 // Outlives the Wire that is destroyed in a handler. Whatever waits holds it weakly.
 struct Wire::Core : std::enable_shared_from_this<Core> {
-  Core(net::AsioLoop& runs_on, std::string server, Handlers calls)
-      : loop(runs_on), watch(runs_on), where(std::move(server)), handlers(std::move(calls)) {}
+  Core(net::AsioLoop& runs_on, Place server, Handlers calls)
+      : loop(runs_on), watch(runs_on), place(std::move(server)), handlers(std::move(calls)) {}
 
   void soon(void (Core::*what)()) {
     loop.post([what, self = weak_from_this()] {
@@ -103,7 +103,7 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
 
   void could_not_connect() {
     fail(connect_trouble(connection != nullptr ? PQerrorMessage(connection.get()) : "out of memory",
-                         where));
+                         place));
   }
 
   void establish() {
@@ -245,12 +245,13 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
       case PGRES_FATAL_ERROR: break;
       default:  // COPY
         fatal = Error{ErrorCode::unsupported,
-                      where + " answered in a way that no statement of ours asks for", true, true};
+                      place.server + " answered in a way that no statement of ours asks for", true,
+                      true};
         return false;
     }
     const std::string state = field(result, PG_DIAG_SQLSTATE);
     if (state.empty()) return false;  // libpq's own: the connection broke
-    Error error = trouble_of(state, field(result, PG_DIAG_MESSAGE_PRIMARY), where);
+    Error error = trouble_of(state, field(result, PG_DIAG_MESSAGE_PRIMARY), place);
     if (is_fatal(result)) {
       fatal = std::move(error);
     } else {
@@ -265,12 +266,12 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
     if (is_replication_cancelled(notice)) core.answer.replication_cancelled = true;
     if (!is_fatal(notice)) return;
     core.fatal = trouble_of(field(notice, PG_DIAG_SQLSTATE), field(notice, PG_DIAG_MESSAGE_PRIMARY),
-                            core.where);
+                            core.place);
   }
 
   // ---------------------------------------------------------------- the end
 
-  void ended() { fail(fatal ? *fatal : broken(PQerrorMessage(connection.get()), where)); }
+  void ended() { fail(fatal ? *fatal : broken(PQerrorMessage(connection.get()), place.server)); }
 
   // The connection stays until its owner has been told.
   void fail(const Error& why) {
@@ -292,7 +293,7 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
 
   net::AsioLoop& loop;
   net::Watch watch;
-  const std::string where;
+  const Place place;
   const Handlers handlers;
   std::shared_ptr<PGconn> connection{};
   bool is_adopted = false;
@@ -307,15 +308,13 @@ struct Wire::Core : std::enable_shared_from_this<Core> {
   std::optional<Error> fatal{};  // the server's last words
 };
 
-Wire::Wire(net::AsioLoop& loop, const Settings::Conninfo& words, std::string where,
-           Handlers handlers)
-    : core_(std::make_shared<Core>(loop, std::move(where), std::move(handlers))) {
+Wire::Wire(net::AsioLoop& loop, const Settings::Conninfo& words, Place place, Handlers handlers)
+    : core_(std::make_shared<Core>(loop, std::move(place), std::move(handlers))) {
   core_->begin(words);
 }
 
-Wire::Wire(net::AsioLoop& loop, std::shared_ptr<pg_conn> adopted, std::string where,
-           Handlers handlers)
-    : core_(std::make_shared<Core>(loop, std::move(where), std::move(handlers))) {
+Wire::Wire(net::AsioLoop& loop, std::shared_ptr<pg_conn> adopted, Place place, Handlers handlers)
+    : core_(std::make_shared<Core>(loop, std::move(place), std::move(handlers))) {
   core_->adopt(std::move(adopted));
 }
 

@@ -17,6 +17,7 @@
 #include "net/fork.hpp"
 #include "stores/postgres/rows.hpp"
 #include "stores/postgres/settings.hpp"
+#include "stores/postgres/trouble.hpp"
 
 struct pg_conn;
 
@@ -50,9 +51,9 @@ class Wire {
   };
 
   // Begins to connect; with PQconnectStartParams' words.
-  Wire(net::AsioLoop& loop, const Settings::Conninfo& words, std::string where, Handlers handlers);
+  Wire(net::AsioLoop& loop, const Settings::Conninfo& words, Place place, Handlers handlers);
   // Lives on a connection of the application, see adopted.hpp, and lets go of it in the end.
-  Wire(net::AsioLoop& loop, std::shared_ptr<pg_conn> adopted, std::string where, Handlers handlers);
+  Wire(net::AsioLoop& loop, std::shared_ptr<pg_conn> adopted, Place place, Handlers handlers);
   // Says goodbye to the server. In a child after fork() nothing happens.
   ~Wire();
   Wire(const Wire&) = delete;
