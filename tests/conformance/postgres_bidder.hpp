@@ -92,7 +92,7 @@ class Bidder {
     }
     std::vector<Told> told(all.size());
     for (const auto& row :
-         client_.exec(sql(postgres::campaign),
+         client_.exec(unlimited(sql(postgres::campaign)),
                       {names.text(), attempts.text(), candidates.text(), metadata.text(),
                        floors.text(), terms.text(), stamps.text(), expected.text(), number(life_),
                        to_text(kind_), number(lease_in_micros()), channels.text(), backend_})) {
@@ -100,18 +100,15 @@ class Bidder {
         if (all[i].name == row.at(0)) told[i] = told_in(row);
       }
     }
-    client_.exec("set idle_session_timeout = 0");  // how long it is silent is the tests' affair
     return told;
   }
 
   // The short way to a place that was released.
   servers::PostgresRows take(const std::string& election, const std::string& attempt,
                              std::int64_t floor = 0) {
-    auto rows = client_.exec(sql(postgres::take_released),
-                             {election, attempt, name_, "", number(floor), number(life_),
-                              number(lease_in_micros()), to_text(kind_), backend_});
-    client_.exec("set idle_session_timeout = 0");
-    return rows;
+    return client_.exec(unlimited(sql(postgres::take_released)),
+                        {election, attempt, name_, "", number(floor), number(life_),
+                         number(lease_in_micros()), to_text(kind_), backend_});
   }
 
   // Behind a pooler: nothing is granted on another session than that.
@@ -147,6 +144,11 @@ class Bidder {
   [[nodiscard]] std::int64_t lease_in_micros() const { return postgres::micros(lease_); }
 
  private:
+  // How long it may be silent is the tests' affair, not the server's.
+  static std::string unlimited(std::string statement) {
+    constexpr std::string_view limit = "'idle_session_timeout'";
+    return statement.replace(statement.find(limit), limit.size(), "'conclave.no_limit'");
+  }
   static std::string number(std::int64_t value) { return std::to_string(value); }
   static std::int64_t random_life() {
     static thread_local std::mt19937_64 random{std::random_device{}()};

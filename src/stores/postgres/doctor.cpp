@@ -9,7 +9,6 @@ namespace conclave::postgres {
 namespace {
 
 constexpr std::size_t round_trips = 9;
-constexpr const char* which_backend = "select pg_backend_pid()";
 constexpr const char* server_clock =
     "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
@@ -52,24 +51,17 @@ void PostgresStore::measure(const std::shared_ptr<Examination>& examination) {
   }));
 }
 
-// Whether somebody else gets the server's session that we have just used.
 void PostgresStore::probe(const std::shared_ptr<Examination>& examination) {
   if (!examination->seen.is_pooled || settings_->mode != PostgresMode::advisory) {
     return examine(examination);
   }
-  side_.send({which_backend}, calls_.while_alive([=, this](const Result<Delivered>& ours) {
-    if (!ours) return calls_.answer(examination->call, CheckAnswer{Unknown{ours.error()}});
-    if (!second_) second_ = std::make_unique<Session>(*loop_, settings_, Session::Handlers{});
-    // Queued until it is connected.
-    second_->send({which_backend, {}, connect_limit(*settings_)},
-                  calls_.while_alive([=, this, ours = ours->rows.number(0, 0)](
-                                         const Result<Delivered>& theirs) {
-                    if (!theirs)
-                      return calls_.answer(examination->call, CheckAnswer{Unknown{theirs.error()}});
-                    examination->seen.is_shared = theirs->rows.number(0, 0) == ours;
-                    examine(examination);
-                  }));
-  }));
+  probes_[examination->call->operation] = std::make_unique<PoolerProbe>(
+      *loop_, settings_, side_, [this, examination](const Result<std::int64_t>& ours) {
+        probes_.erase(examination->call->operation);
+        examination->seen.is_shared = !ours && ours.error().code == ErrorCode::unsupported;
+        if (ours || examination->seen.is_shared) return examine(examination);
+        calls_.answer(examination->call, CheckAnswer{Unknown{ours.error()}});
+      });
 }
 
 void PostgresStore::examine(const std::shared_ptr<Examination>& examination) {

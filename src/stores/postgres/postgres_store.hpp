@@ -139,7 +139,7 @@ class PostgresStore final : public Store {
   const std::unique_ptr<Session> own_side_;
   Session& side_;
   std::vector<std::unique_ptr<Waiter>> waiters_;
-  std::unique_ptr<Session> second_;  // of a check, behind a pooler
+  std::map<Operation, std::unique_ptr<PoolerProbe>> probes_;  // each of a check
   net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
 };
 
