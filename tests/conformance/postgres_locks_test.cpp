@@ -1,8 +1,12 @@
 // Where nobody may make tables: elections by locks alone (tables=false).
 #include <future>
 
+#include <future>
+#include <thread>
+
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_rig.hpp"
+#include "stores/postgres/shape.hpp"
 
 namespace conclave::conformance {
 namespace {
@@ -53,6 +57,12 @@ class PostgresLocks : public Conformance {
     EXPECT_NE(refused->error.message.find(says), std::string::npos) << refused->error.message;
     EXPECT_EQ(refused->error.code, ErrorCode::invalid_state);
     return refused->error;
+  }
+  // With every commit. None of that name is there.
+  void wait_for(const std::string& standby) {
+    rig().server().exec("alter system set synchronous_standby_names = '" + standby + "'");
+    rig().server().exec("select pg_reload_conf()");
+    while (rig().server().value("show synchronous_standby_names") != standby) continue;
   }
   [[nodiscard]] std::size_t tables() {
     return rig().server().exec("select from pg_tables where tablename like 'conclave%'").size();
@@ -119,11 +129,6 @@ TEST_P(PostgresLocks, AreOneAttemptsAlone) {
 // a standby. A term that was seen is none to begin with.
 TEST_P(PostgresLocks, AreNotToldAsSomebodyElsesBeforeTheirAnswerIsThere) {
   const auto store = connect();
-  const auto wait_for = [&](const std::string& standby) {
-    rig().server().exec("alter system set synchronous_standby_names = '" + standby + "'");
-    rig().server().exec("select pg_reload_conf()");
-    while (rig().server().value("show synchronous_standby_names") != standby) continue;
-  };
   static_cast<void>(inspect(*store));  // it is connected
   wait_for("nobody");
   std::optional<CampaignAnswer> answer;
@@ -149,6 +154,30 @@ TEST_P(PostgresLocks, AreNotToldAsSomebodyElsesBeforeTheirAnswerIsThere) {
   EXPECT_EQ(inspect(*store).leader.value_or(Record{}).term, grant.term);
 }
 
+// An advisory lock outlives the statement that took it and was undone: here at its last step, the
+// letters, which somebody else keeps it from.
+TEST_P(PostgresLocks, AreNotLeftBehindByABidThatFailed) {
+  for (const bool bids_again : {true, false}) {
+    const auto store = connect();
+    static_cast<void>(inspect(*store));  // it is connected
+    wait_for("nobody");
+    auto writer = std::async(std::launch::async, [client = rig().server().client()]() mutable {
+      client.exec("select pg_notify('x', pg_logical_emit_message(true, 'x', 'y')::text)");
+    });
+    while (rig().server().backends("wait_event = 'SyncRep'").empty()) std::this_thread::yield();
+    const auto failed = campaign(*store, bid("a", 1));
+    EXPECT_TRUE(std::holds_alternative<Unknown>(failed));
+    while (!rig().server().backends("wait_event_type = 'Lock'").empty()) std::this_thread::yield();
+    wait_for("");
+    writer.get();
+    std::optional<Term> term;
+    if (bids_again) term = granted(*store, bid("a", 1)).term;
+    EXPECT_TRUE(std::holds_alternative<Done>(resign(*store, resignation(bid("a", 1), term, true))));
+    const auto other = connect();
+    static_cast<void>(granted(*other, bid("b", 1)));
+  }
+}
+
 TEST_P(PostgresLocks, KeepNothingThatCouldBeEnded) {
   const auto store = make_postgres_store(modest());
   for (const Answer& answer : {end(*store), remove(*store)}) {
@@ -168,6 +197,22 @@ TEST_P(PostgresLocks, AreNotMixedWithTables) {
   const auto tabled = make_postgres_store(with_tables);
   expect_refused(*tabled, "has candidates that go by locks alone: all have to write tables=false");
   EXPECT_EQ(tables(), 0U);
+}
+
+TEST_P(PostgresLocks, AreRefusedWhereTablesHaveComeMeanwhile) {
+  const auto alone = connect();
+  servers::PostgresClient maker = rig().server().client();
+  maker.exec("begin");
+  maker.exec("select pg_advisory_xact_lock(" + std::string(postgres::locks_alone) + ")");
+  EXPECT_TRUE(std::holds_alternative<Unknown>(campaign(*alone, bid("a", 1))));
+  maker.exec(postgres::statement(postgres::create_tables, postgres::Tables("", "conclave")));
+  maker.exec("commit");
+  const auto refused = campaign(*alone, bid("a", 1));
+  ASSERT_TRUE(std::holds_alternative<Unknown>(refused));
+  EXPECT_EQ(std::get<Unknown>(refused).error.code, ErrorCode::invalid_state);
+  EXPECT_EQ(rig().server().value("select count(*) from pg_locks where mode = 'ShareLock' and "
+                                 "locktype = 'advisory'"),
+            "0");
 }
 
 TEST_P(PostgresLocks, AreRefusedWhereThereAreTables) {

@@ -34,6 +34,10 @@ select pg_try_advisory_lock($1::bigint), case when $2::bigint <> 0 then pg_advis
 where $3::int is null or pg_backend_pid() = $3
 )sql";
 
+constexpr std::string_view join_locks_alone =
+    "select pg_try_advisory_lock_shared($1::bigint) where $2::int is null or pg_backend_pid() = $2";
+constexpr std::string_view leave_locks_alone = "select pg_advisory_unlock_shared($1::bigint)";
+
 // Since when it decides.
 constexpr std::string_view note = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
@@ -74,9 +78,9 @@ Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const 
                 .lost =
                     [this](const Error& why) {
                       const std::weak_ptr alive = alive_;
-                      const bool was_settled = state_ == State::settled;
+                      const bool has_served = std::exchange(has_served_, false);
                       is_settled(why);
-                      if (was_settled && !alive.expired()) lost_(why);
+                      if (has_served && !alive.expired()) lost_(why);
                     }},
                // A lock session that is closed too early frees the lock while its holder still
                // believes in it: it is kept until no term on it can be valid.
@@ -130,14 +134,13 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
   }
   if (by_lock_ && is(answers.at(1).rows, 2, "t")) locked_life_ = life_;
   if (by_lock_ && locked_life_ == 0 && !answers.at(1).rows.empty()) {
-    return refused(ErrorCode::unavailable, where() + " has somebody else with our random number",
-                   true);
+    return taken();
   }
   // A restart frees the locks of holders that have not noticed. Whose clock was set back to before
   // its start is as old as we know it.
   age_ = by_clock_ ? Duration::max() / 4
                    : from_micros(std::max<std::int64_t>(said.number(0, 3).value_or(0), 0));
-  aged_at_ = answers.front().sent;
+  aged_at_ = answers.front().received;  // it was not older when it said so
   timeline_ = said.text(0, 4) != nullptr ? *said.text(0, 4) : std::string{};
   has_tables_ = is(said, 5, "t");
   return std::nullopt;
@@ -214,9 +217,14 @@ void Home::lock_behind_pooler(std::int64_t ours) {
                 }));
 }
 
+Error Home::taken() const {
+  return refused(ErrorCode::unavailable, where() + " has somebody else with our random number",
+                 true);
+}
+
 Error Home::shared() const { return shared_by_pooler(where()); }
 
-void Home::leave() { session_.fail(shared()); }
+void Home::leave(const Error& why) { session_.fail(why); }
 
 std::int64_t Home::backend_pid() const { return backend_ != 0 ? backend_ : session_.backend_pid(); }
 
@@ -248,13 +256,23 @@ void Home::look_for_others() {
 // As long as somebody goes by locks alone, nobody makes tables: each would have a leader of its
 // own.
 void Home::join_locks() {
-  if (const auto why = hindrance({.has_tables = has_tables_}, *settings_)) return is_settled(why);
-  session_.send({"select pg_try_advisory_lock_shared($1::bigint)", {std::string(locks_alone)}},
+  session_.send({std::string(join_locks_alone), {std::string(locks_alone), backend()}},
                 while_settling([this](const Delivered& answer) {
                   const std::string* const word = answer.rows.text(0, 0);
-                  if (word != nullptr && *word == "t") return is_settled(std::nullopt);
+                  if (word == nullptr) return leave(shared());
+                  if (*word == "t") return look_for_tables();
                   is_settled(refused(ErrorCode::unavailable,
                                      where() + " is about to get tables for elections", true));
+                }));
+}
+
+// With the lock: who made them before that had made them by then, and nobody makes them now.
+void Home::look_for_tables() {
+  session_.send(look_around(tables_, *settings_), while_settling([this](const Delivered& answer) {
+                  const auto why = hindrance(site_in(answer.rows), *settings_);
+                  if (!why) return is_settled(std::nullopt);
+                  session_.send({std::string(leave_locks_alone), {std::string(locks_alone)}},
+                                while_settling([this, why](const Delivered&) { is_settled(why); }));
                 }));
 }
 
@@ -275,9 +293,9 @@ void Home::note_timeline() {
                 while_settling([this](const Delivered& answer) {
                   const auto age =
                       from_micros(std::max<std::int64_t>(answer.rows.number(0, 0).value_or(0), 0));
-                  if (age < age_at(answer.sent)) {
+                  if (age < age_at(answer.received)) {
                     age_ = age;
-                    aged_at_ = answer.sent;
+                    aged_at_ = answer.received;
                   }
                   lock_life();
                 }));
@@ -290,7 +308,7 @@ void Home::lock_life() {
       {std::string(next_life), {std::to_string(life_), std::to_string(locked_life_), backend()}},
       while_settling([this](const Delivered& answer) {
         const std::string* const word = answer.rows.text(0, 0);
-        if (word == nullptr || *word != "t") return leave();
+        if (word == nullptr || *word != "t") return leave(backend_ != 0 ? shared() : taken());
         locked_life_ = life_;
         open_life();
       }));
@@ -324,6 +342,7 @@ void Home::open_life() {
 
 void Home::is_settled(const std::optional<Error>& failed) {
   state_ = failed ? State::unsettled : State::settled;
+  has_served_ = has_served_ || !failed;
   const std::weak_ptr alive = alive_;
   for (const Session::Ready& each : std::exchange(waiting_, {})) {
     if (alive.expired()) return;

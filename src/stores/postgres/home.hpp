@@ -40,8 +40,8 @@ class Home {
   // Whether a statement was executed on another one: then nothing is ours alone.
   [[nodiscard]] bool is_elsewhere(std::optional<std::int64_t> backend) const noexcept;
   [[nodiscard]] Error shared() const;
-  // This session is worth nothing: the next one, which will find out why.
-  void leave();
+  // This session is worth nothing: the next one.
+  void leave(const Error& why);
 
   // Our session row has gone: nothing that is held in its name is, and a new life begins.
   void lose_life();
@@ -61,7 +61,9 @@ class Home {
   void probe();
   void lock_behind_pooler(std::int64_t ours);
   void make_ready();
+  [[nodiscard]] Error taken() const;
   void join_locks();
+  void look_for_tables();
   void look_for_others();
   void create_tables();
   void note_timeline();
@@ -79,6 +81,7 @@ class Home {
   const bool by_lock_;
   const bool is_adopted_;
   State state_ = State::unsettled;
+  bool has_served_ = false;  // this session: something may be held on it
   std::uint64_t round_ = 0;  // of settling; answers of an older one come to nothing
   std::vector<Session::Ready> waiting_;
   std::int64_t life_ = 0;

@@ -32,13 +32,19 @@ where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.mode = 'Exc
   and l.database = (select oid from pg_database where datname = current_database())
   and l.classid::bigint = (o.key >> 32) & 4294967295 and l.objid::bigint = o.key & 4294967295)sql";
 
+// A statement that was undone, by a time-out or somebody else, leaves its locks behind, but not
+// what the session knows of them: then the lock is ours, and nobody has got anything by it.
+constexpr std::string_view is_left = R"sql(kept is null and exists (
+  select from pg_locks l where l.locktype = 'advisory' and l.objsubid = 1 and l.granted and l.mode = 'ExclusiveLock'
+    and l.pid = pg_backend_pid() and l.classid::bigint = (key >> 32) & 4294967295 and l.objid::bigint = key & 4294967295))sql";
+
 constexpr std::string_view clock = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
 // The last line names what only rows need: the server wants to know its types.
 constexpr std::string_view bid_for = R"sql({keys},
 o as materialized (
   select own.*, case
-      when kept is null then case when pg_try_advisory_lock(key) then pg_current_xact_id()::text::bigint end
+      when kept is null then case when {is_left} or pg_try_advisory_lock(key) then pg_current_xact_id()::text::bigint end
       when kept[1] = attempt then kept[2]::bigint end as term
   from own),
 granted as materialized (
@@ -73,6 +79,7 @@ freed as materialized (
   from own where kept[1] = $2 and ($3::bigint is null or kept[2] = $3::text))
 select pg_notify($5, $4 || ' ' || term || ' ' || name), case when $6 then set_config('idle_session_timeout', '0', false) end
 from freed
+union all select null, null from own where case when {is_left} then pg_advisory_unlock(key) end
 )sql";
 
 constexpr std::string_view see = R"sql({keys}
@@ -90,6 +97,7 @@ std::string filled(std::string_view text, std::string_view asked, std::string_vi
   fill("{keys}", keys);
   fill("{asked}", asked);
   fill("{holder}", holder);
+  fill("{is_left}", is_left);
   fill("{clock}", clock);
   fill("{lease}", lease);
   return made;

@@ -113,13 +113,19 @@ void PostgresStore::look() {
 // Where it fails with its connection, the next one is told anew.
 void PostgresStore::listen_to_some() {
   std::string all;
+  std::vector<std::string> some;
   for (std::size_t count = 0; count < looks_at_a_time && !to_hear_.empty(); ++count) {
     const std::string election = std::move(to_hear_.extract(to_hear_.begin()).value());
+    some.push_back(election);
     all += (ears_.is_heard(election) ? "listen " : "unlisten ") + channel(election) + ";";
   }
   if (all.empty() || !is_told()) return;
   side_.send({"do $conclave$ begin " + all + " end $conclave$", {}},
-             [](const Result<Delivered>&) {});
+             calls_.while_alive([this, some = std::move(some)](const Result<Delivered>& answer) {
+               if (answer || !side_.is_established()) return;
+               to_hear_.insert(some.begin(), some.end());
+               look_later(some);
+             }));
 }
 
 void PostgresStore::look_later(const std::vector<std::string>& elections) {
@@ -157,6 +163,11 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
                          record != nullptr ? record->term : Term{});
     if (is_new) look_pause_ = {};
     ears_.tell(each, *seen);
+    if (alive.expired()) return;
+    // Without tables nobody knows the last term, and whoever has seen one takes that for old news.
+    if (!settings_->tables && record == nullptr && !led_.contains(each)) {
+      ears_.tell(each, YourTurn{});
+    }
     if (alive.expired()) return;
   }
   watch_lives();

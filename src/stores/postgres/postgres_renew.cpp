@@ -61,7 +61,7 @@ void PostgresStore::renewed(const RenewingPtr& renewing, const Result<Delivered>
   if (rows.size() != renewing->due.size()) return all(nonsense(home_.where()));
   if (home_.is_elsewhere(rows.number(0, 4))) {
     all(home_.shared());
-    if (!alive.expired()) home_.leave();
+    if (!alive.expired()) home_.leave(home_.shared());
     return;
   }
   // Something of ours was taken or ended: this statement may have read the rows before that, and

@@ -136,8 +136,9 @@ void PostgresStore::bid() {
   bids_ = std::move(later);
   if (some.empty()) return;
   bidding_ = true;
-  const bool is_released = some.size() == 1 && !verbs_.take_released.empty() &&
-                           std::exchange(released_, {}) == some.front().bid.election;
+  const bool was_told = std::exchange(released_, {}) == some.front().bid.election;
+  const bool is_released =
+      was_told && some.size() == 1 && !some.front().was_taken && !verbs_.take_released.empty();
   home_.prepare(calls_.while_alive(
       [this, is_released, some = std::move(some)](const std::optional<Error>& failed) mutable {
         if (!failed) return bid_together(std::move(some), is_released);
@@ -153,7 +154,7 @@ void PostgresStore::bid() {
 
 Statement PostgresStore::together(const std::vector<Standing>& some) const {
   Array names, attempts, candidates, metadata, floors, terms, stamps, expected, channels;
-  for (const auto& [bid, call, since] : some) {
+  for (const auto& [bid, call, since, was_taken] : some) {
     names.add(bid.election);
     attempts.add(to_text(bid.attempt));
     candidates.add(bid.candidate);
@@ -186,7 +187,7 @@ Statement PostgresStore::for_released(const Bid& bid) const {
 void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
   auto statement = is_released ? for_released(some.front().bid) : together(some);
   home_.send(std::move(statement), calls_.while_alive([this, is_released, some = std::move(some)](
-                                                          const Result<Delivered>& answer) {
+                                                          const Result<Delivered>& answer) mutable {
     bidding_ = false;
     // Somebody else was quicker: then who that is, or whatever it is.
     const bool is_taken = is_released && answer && answer->rows.empty();
@@ -197,10 +198,11 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
     if (!is_released && answer && answer->rows.empty() && home_.backend()) {
       const auto alive = calls_.alive();
       tell(some, home_.shared());  // nothing is executed elsewhere
-      if (!alive.expired()) home_.leave();
+      if (!alive.expired()) home_.leave(home_.shared());
       return;
     }
     if (is_taken || is_lost) {  // nothing was granted: once more
+      for (Standing& each : some) each.was_taken = is_taken;
       bids_.insert(bids_.begin(), some.begin(), some.end());
       return bid_soon();
     }
@@ -222,7 +224,7 @@ void PostgresStore::tell(const std::vector<Standing>& some, const Result<Deliver
     if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
   }
   const auto alive = calls_.alive();
-  for (const auto& [bid, call, since] : some) {
+  for (const auto& [bid, call, since, was_taken] : some) {
     const auto row = rows.find(bid.election);
     if (!answer) {
       calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});

@@ -41,7 +41,8 @@ class PostgresStore final : public Store {
   struct Standing {
     Bid bid;
     net::CallPtr<CampaignAnswer> call;
-    Instant since{};  // when it came
+    Instant since{};         // when it came
+    bool was_taken = false;  // when it came to a place that was told to be free
   };
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;

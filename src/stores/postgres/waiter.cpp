@@ -37,9 +37,10 @@ void Waiter::wait() {
     session_.send({std::string(wait_for),
                    {std::to_string(*life_)},
                    settings_->lease + 2 * settings_->request_timeout},
-                  [this, alive](const Result<Delivered>& answer) {
+                  [this, alive, since = loop_.clock().now()](const Result<Delivered>& answer) {
                     if (alive.expired()) return;
-                    if (!answer) return pause();
+                    if (!answer && loop_.clock().now() - since < settings_->lease) return pause();
+                    if (!answer) return choose_again();
                     const std::int64_t life = *std::exchange(life_, std::nullopt);
                     gone_(life);
                     if (!alive.expired()) go_on();
@@ -47,7 +48,12 @@ void Waiter::wait() {
   });
 }
 
-// The lock's time-out, or trouble: for both it is soon enough to choose again a little later.
+// That was the lock's time-out, and there may be something better to wait for.
+void Waiter::choose_again() {
+  life_.reset();
+  go_on();
+}
+
 void Waiter::pause() {
   life_.reset();
   pauses_ = true;

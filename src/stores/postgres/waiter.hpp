@@ -22,6 +22,7 @@ class Waiter {
 
  private:
   void wait();
+  void choose_again();
   void pause();
 
   net::AsioLoop& loop_;
