@@ -1,6 +1,4 @@
 // Letters that somebody else has written: they are looked after, not believed.
-#include <thread>
-
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_own_rig.hpp"
 #include "stores/postgres/texts.hpp"
@@ -50,23 +48,6 @@ TEST_P(PostgresLetters, R11_DoNotRaiseTheTerm) {
   leader->stop();
   ASSERT_TRUE(until_leads(follower));
   EXPECT_LT(follower->term().value, 2 * term.value);
-}
-
-// The short way to a place that was told to be free is tried once for each bid.
-TEST_P(PostgresLetters, R11_DoNotKeepABidFromItsTurn) {
-  Member leader = join("a");
-  ASSERT_TRUE(until_leads(leader));
-  const Member follower = join("b");
-  const std::jthread writer([&](const std::stop_token& over) {
-    servers::PostgresClient client = server().client();
-    while (!over.stop_requested()) {
-      client.exec("select pg_notify($1, $2) from generate_series(1, 50) n",
-                  {postgres::channel_of("\"conclave_election\"", "election"),
-                   "released 9223372036854775806 election"});
-    }
-  });
-  leader = {};  // crashes
-  EXPECT_TRUE(until_leads(follower)) << trouble_of(follower);
 }
 
 // Two whose search paths begin with other schemas, in one database: NOTIFY knows no schemas.

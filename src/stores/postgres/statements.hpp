@@ -6,8 +6,9 @@
 //
 // Rules that all of them keep
 //  - No bid waits for a row: whoever is in the way is skipped, and the answer says "busy". A
-//    session that is blocked would not be ended by the server when its process stands still. Where
-//    a row is given back or ended, lock_timeout bounds the wait.
+//    session that is blocked would not be ended by the server when its process stands still. It
+//    waits only while somebody else makes the same row, or commits letters. Where a row is given
+//    back or ended, lock_timeout bounds the wait, or our patience, where no lock is held.
 //  - Rows are locked in the order of the names, and session rows after those of elections.
 //  - A row is given away only if it is locked, and so is the session row of its holder, where the
 //    clock is the judge: a renewal that comes at the same time finds the news that it has to look.
