@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <system_error>
 
 #include "apps/conclave/executable.hpp"
@@ -31,11 +30,15 @@
 namespace conclave::app {
 namespace {
 
-// Everything of ours stays out of the command's environment: a URL may hold a password.
-std::vector<std::string> environment_for_command() {
+// Everything of ours stays out of the command's environment: a URL may hold a password. So does the
+// password that libpq would take from there.
+std::vector<std::string> environment_for_command(const std::string& url) {
+  const bool is_postgres = url.starts_with("postgres");
   std::vector<std::string> all;
   for (char** each = environ; *each != nullptr; ++each) {
-    if (std::strncmp(*each, "CONCLAVE_", 9) != 0) all.emplace_back(*each);
+    const std::string_view one = *each;
+    if (one.starts_with("CONCLAVE_")) continue;
+    if (!is_postgres || !one.starts_with("PGPASSWORD=")) all.emplace_back(one);
   }
   return all;
 }
@@ -139,7 +142,7 @@ int run(const RunArguments& arguments) {
     return cannot->exit_code;
   }
   const ChildSpec command{std::get<std::string>(found), arguments.command,
-                          environment_for_command()};
+                          environment_for_command(arguments.candidate.store.url)};
   const Signals signals{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
   SharedPage& page = make_shared_page();
   std::array<int, 2> control{};

@@ -193,6 +193,11 @@ class InTheWay(WithServer):
                 self.assertEqual(self.tables(), name)
                 self.psql(f"drop {what.split()[0]} {name}")
 
+    def test_the_printed_tables_leave_it_alone(self):
+        self.psql("create table conclave_election (life bigint)")
+        self.psql(self.ask("sql", "--store", self.url())[1], code=3)
+        self.assertEqual(self.tables(), "conclave_election")
+
     def test_no_schema(self):
         for options in ({}, {"create": "false"}):
             self.assert_refused(self.status(schema="nosuch", **options), 1, "does not have the schema", "check schema")

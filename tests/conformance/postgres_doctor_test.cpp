@@ -89,6 +89,16 @@ TEST(PostgresDoctor, KnowsAPooler) {
 }
 
 // On sessions of its own the store lifts them.
+TEST(PostgresDoctor, KnowsARoleThatOnlyReadsBehindAPooler) {
+  const PostgresServer server(good());
+  server.exec("alter role conclave set default_transaction_read_only = on");
+  const PgBouncerServer pooler(server, PgBouncerMode::transaction);
+  expect_finding(findings(options_of(pooler.url(), PostgresMode::lease)),
+                 "default_transaction_read_only", Severity::danger,
+                 "alter role conclave set default_transaction_read_only = off");
+  expect_no_finding(findings(server.url()), "read_only");
+}
+
 TEST(PostgresDoctor, WarnsOfDefaultsOfTheRoleBehindAPooler) {
   const PostgresServer server(good());
   for (const char* const each :

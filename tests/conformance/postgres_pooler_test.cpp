@@ -169,7 +169,19 @@ TEST_P(PostgresPooler, ALockIsHeldInSessionMode) {
   EXPECT_EQ(follower->role(), Role::follower);
   run_for(2 * lease());
   EXPECT_TRUE(leader->leads());
+  EXPECT_LE(rig().server().backends("application_name = 'conclave'").size(), 4U)
+      << "the pool has only so many";
   leader->stop();
+  EXPECT_TRUE(until_leads(follower));
+}
+
+// Nobody waits for its lock there: looks find that it is free.
+TEST_P(PostgresPooler, ALeaderThatCrashesInSessionModeIsReplaced) {
+  const PgBouncerServer pooler(rig().server(), PgBouncerMode::session);
+  Member leader = join_through(pooler, PostgresMode::advisory, "a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join_through(pooler, PostgresMode::advisory, "b");
+  leader = {};
   EXPECT_TRUE(until_leads(follower));
 }
 

@@ -155,6 +155,11 @@ TEST(PostgresRefused, AStandby) {
                            {ErrorCode::unavailable, "is a standby, which only reads",
                             "give the primary, or several hosts"});
   }
+  // Locks of the primary cannot be seen there; rows can.
+  const Refusal blind{ErrorCode::unavailable, "is a standby", "give the primary"};
+  const auto by_lock = make_postgres_store(options_of(standby->url()));
+  expect_verb_refused([&] { return inspect(*by_lock, "election"); }, blind);
+  EXPECT_TRUE(inspect(*make_postgres_store(options_of(standby->url(), PostgresMode::lease)), "e"));
   const std::string host = "127.0.0.1:" + std::to_string(standby->port());
   expect_refused(options_of("postgres://conclave@" + host + "," + host + "/postgres"),
                  {ErrorCode::unavailable, "it takes no writes", "connect to the primary"});
@@ -181,7 +186,7 @@ TEST(PostgresRefused, WhoMayNotMakeTheTables) {
   server.exec("create schema own");
   options.schema = "own";
   expect_refused(options, {ErrorCode::denied, "permission denied for schema own",
-                           "GRANT USAGE ON SCHEMA own TO its role"});
+                           "GRANT USAGE ON SCHEMA \"own\" TO its role"});
   options.schema = "nowhere";
   expect_refused(options, {ErrorCode::invalid_argument, "does not have the schema",
                            "check schema, or create it"});

@@ -70,7 +70,12 @@ std::optional<Record> record_in(const Rows& rows, std::size_t row, const Columns
 }  // namespace
 
 Error given_up(const std::string& where) {
-  return {ErrorCode::cancelled, where + " did not answer before its caller gave up", true, true};
+  return {
+      ErrorCode::cancelled,
+      where +
+          " did not answer in time (request_timeout): check that it can be reached, and that it, "
+          "or a pooler before it, has connections left",
+      true, true};
 }
 
 Error nonsense(const std::string& where) {

@@ -37,7 +37,7 @@ select current_setting('server_version_num')::bigint, pg_is_in_recovery(), curre
   (select string_agg(name, ', ') from ours where found is null),
   (select string_agg(distinct name, ', ') from ours, unnest(array['select', 'insert', 'update', 'delete']) as r (word)
      where found is not null and not has_table_privilege(found, word)),
-  (select string_agg(name, ', ') from misfit), quote_ident(current_user), )sql";
+  (select string_agg(name, ', ') from misfit), quote_ident(current_user), current_setting('transaction_read_only'), )sql";
 
 // An election of each kind that somebody holds now. A leader that has crashed leaves its row as it
 // was.

@@ -37,6 +37,7 @@ enum Fact : std::size_t {
   forbidden,
   misfits,
   role,
+  read_only,
   by_locks_alone
 };
 
@@ -78,6 +79,11 @@ class Judge {
     if (is(in_recovery)) {
       tell(Severity::danger, "recovery", "the server is a standby, which only reads",
            "give the primary, or several hosts, of which the one that writes is taken");
+    }
+    if (text(read_only) == "on" && !is(in_recovery)) {
+      tell(Severity::danger, "default_transaction_read_only",
+           "sessions of this role only read, and through a pooler the store does not lift that",
+           "alter role " + text(role) + " set default_transaction_read_only = off");
     }
     if (number(version) < 140000) {
       tell(by_lock() ? Severity::danger : Severity::note, "server_version",
@@ -209,7 +215,8 @@ class Judge {
            seen_.is_shared ? "it is in transaction mode, where no lock is ours alone, so "
                              "mode=advisory is refused"
                            : "the lock is held through a pooler, which works only as long as that "
-                             "is in session mode",
+                             "is in session mode and its pool has two connections for each "
+                             "candidate, and a third while one connects",
            "connect directly, or write mode=lease");
     } else {
       tell(Severity::note, "pooler",

@@ -119,9 +119,7 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
     return text != nullptr && *text == word;
   };
   if (is(said, 0, "t")) {
-    return refused(ErrorCode::unavailable,
-                   where() + " is a standby, which only reads: give the primary, or several hosts",
-                   true);
+    return is_standby(where());
   }
   if (is(said, 1, "on")) {
     return refused(

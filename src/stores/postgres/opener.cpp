@@ -29,7 +29,8 @@ Result<std::string> schema(std::string_view text) {
   const std::string use =
       has_schema ? "-- grant usage on schema " + tables.schema + " to your_role;\n" : "";
   return "-- The tables of Conclave, for candidates that are opened with create=false.\n" + place +
-         "\n" + postgres::anonymous_block(postgres::guard()) + ";" +
+         "\n" +
+         postgres::anonymous_block(postgres::guard() + "; " + postgres::shape_guard(tables)) + ";" +
          postgres::statement(postgres::create_tables, tables) +
          ";\n-- The first election need not wait: nobody was elected here before." +
          postgres::first_note(tables) + ";\ncommit;\n-- The rights that their role needs:\n" + use +

@@ -16,6 +16,11 @@ Operation PostgresStore::ask(Through& through, std::function<void(Answered)> don
                                          const std::optional<Error>& failed) mutable {
     if (failed) return calls_.answer(call, Answered{Unknown{*failed}});
     if (!call->is_open()) return;
+    if constexpr (std::is_same_v<Answered, InspectAnswer>) {
+      if (sees_no_locks_) {
+        return calls_.answer(call, Answered{Unknown{is_standby(home_.where())}});
+      }
+    }
     through.send(std::move(statement),
                  calls_.while_alive([=, this](const Result<Delivered>& answer) {
                    if constexpr (std::is_same_v<Answered, InspectAnswer>) {

@@ -61,8 +61,15 @@ std::unique_ptr<Session> PostgresStore::make_side() {
   return std::make_unique<Session>(
       *loop_, settings_,
       Session::Handlers{
+          .setup =
+              [] {
+                return std::vector<Statement>{{"select pg_is_in_recovery()", {}}};
+              },
           .greeted =
-              [this](const std::vector<Delivered>&, PGconn*) {
+              [this](const std::vector<Delivered>& said, PGconn*) {
+                const std::string* const word = said.front().rows.text(0, 0);
+                sees_no_locks_ =
+                    settings_->mode == PostgresMode::advisory && word != nullptr && *word == "t";
                 is_listening();
                 return std::optional<Error>{};
               },

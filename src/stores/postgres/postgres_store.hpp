@@ -131,7 +131,8 @@ class PostgresStore final : public Store {
   bool bidding_ = false;
   std::set<std::string> to_hear_;  // to be listened to, or not any more
   std::set<std::string> to_look_;
-  bool look_planned_ = false;  // or under way
+  bool look_planned_ = false;   // or under way
+  bool sees_no_locks_ = false;  // that session, as on a standby, where locks are judges
   bool looks_again_ = false;
   Duration look_pause_{};  // where nothing is told
   Home home_;

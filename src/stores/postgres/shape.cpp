@@ -60,6 +60,21 @@ std::string guard() {
          "alone: all have to write tables=false, or none'; end if";
 }
 
+std::string shape_guard(const Tables& tables) {
+  std::string ours = our_tables("to_regclass(name)");
+  const auto fill = [&](std::string_view mark, const std::string& name) {
+    std::string quoted = "'";
+    for (const char each : name) quoted += each == '\'' ? std::string("''") : std::string(1, each);
+    ours.replace(ours.find(mark), mark.size(), quoted + "'");
+  };
+  fill("$1", tables.election);
+  fill("$2", tables.session);
+  fill("$3", tables.server);
+  return "if exists (with " + ours +
+         " select from misfit) then raise exception 'something else is under the name of a table "
+         "for elections: choose another schema, or rename it'; end if";
+}
+
 std::string first_note(const Tables& tables) { return statement(first, tables); }
 
 Statement look_around(const Tables& tables, const Settings& settings) {

@@ -26,6 +26,8 @@ inline constexpr std::string_view locks_alone = "7163850213";
 // What makes the tables in a transaction: one after the other, since two who make the same table at
 // once get errors that say nothing, and nobody while somebody goes by locks alone.
 [[nodiscard]] std::string guard();  // for an anonymous block
+// The same, where nobody has looked before: nothing is built on a table of somebody else.
+[[nodiscard]] std::string shape_guard(const Tables& tables);
 // Whoever makes them knows that nobody was elected before: the first election need not wait.
 [[nodiscard]] std::string first_note(const Tables& tables);
 

@@ -46,8 +46,8 @@ constexpr std::array known{
     Known{"25P04", ErrorCode::unavailable, "ended the session by its transaction_timeout", true,
           true},
     Known{"53300", ErrorCode::unavailable,
-          "has as many connections as it takes: raise max_connections, or the limit of the role or "
-          "the database"},
+          "has as many connections as it takes: raise max_connections, or the limit of the role, "
+          "the database or the pooler"},
     Known{"53", ErrorCode::unavailable, "is short of something", true, false, true},
     Known{"42P01", ErrorCode::invalid_state,
           "has no tables for elections there: have them made by the output of conclave sql, or "
@@ -106,10 +106,12 @@ std::string grant_for(std::string_view message, const Place& place) {
     const auto object = message.substr(found + denied.size());
     for (const Right& each : rights) {
       if (!object.starts_with(each.kind)) continue;
-      const bool is_within = each.kind == "table " && !place.schema.empty();
+      const bool is_named = !place.schema.empty();
+      const bool is_within = is_named && each.kind == "table ";
+      const bool is_itself = is_named && each.kind == "schema ";
       return std::string(each.grant) + (is_within ? place.schema + "." : "") +
-             std::string(object.substr(each.kind.size())) + " TO its role" +
-             std::string(place.create ? each.more : "");
+             (is_itself ? place.schema : std::string(object.substr(each.kind.size()))) +
+             " TO its role" + std::string(place.create ? each.more : "");
     }
   }
   return "grant it to its role";
@@ -133,10 +135,15 @@ std::string_view meant_by_pooler(std::string_view message) {
     std::string_view state;
   };
   constexpr std::array meanings{
-      Meaning{"pg_hba.conf", "28000"},          Meaning{"no such database", "3D000"},
-      Meaning{"database \"", "3D000"},          Meaning{"authentication failed", "28P01"},
-      Meaning{"no such user", "28P01"},         Meaning{"role \"", "28P01"},
-      Meaning{"auth failed", "28P01"},          Meaning{"login rejected", "28P01"},
+      Meaning{"no more connections allowed", "53300"},
+      Meaning{"pg_hba.conf", "28000"},
+      Meaning{"no such database", "3D000"},
+      Meaning{"database \"", "3D000"},
+      Meaning{"authentication failed", "28P01"},
+      Meaning{"no such user", "28P01"},
+      Meaning{"role \"", "28P01"},
+      Meaning{"auth failed", "28P01"},
+      Meaning{"login rejected", "28P01"},
       Meaning{"server login failed:", "28P01"},
   };
   const auto* const found = std::find_if(
@@ -294,6 +301,12 @@ Error timed_out(const std::string& where, Duration limit, std::string_view await
 }
 
 bool has_no_tables(const Error& error) { return error.code == ErrorCode::invalid_state; }
+
+Error is_standby(const std::string& where) {
+  return {ErrorCode::unavailable,
+          where + " is a standby, which only reads: give the primary, or several hosts", true,
+          false};
+}
 
 Error closed(const std::string& where) {
   return {ErrorCode::cancelled, "the session with " + where + " was closed", false, false};
