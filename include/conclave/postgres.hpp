@@ -63,9 +63,9 @@ struct PostgresOptions {
   //    a new store on a new connection has to be made. A minute without an answer counts as broken.
   //  - Nobody is woken on it, candidates look four times a lease: so a crashed leader is replaced
   //    within a quarter of a lease in mode advisory. Behind a pooler only mode lease works.
-  //  - Role and search path are used as they are, LISTENs are ended, and the settings that would
-  //  end
-  //    statements or sessions are neutralised; keepalives and time-outs of TCP are left alone.
+  //  - Role and search path are used as they are, LISTENs are ended, and the settings that
+  //    would end statements or sessions are neutralised; keepalives and time-outs of TCP are
+  //    left alone.
   std::shared_ptr<PGconn> connection{};
 
   PostgresMode mode = PostgresMode::advisory;

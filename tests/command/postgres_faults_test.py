@@ -49,7 +49,7 @@ class Advisory(CommonFaults, OnPostgres, FaultCase):
         ben.out.event("leader_changed", leader="cat", term=second)
         self.assert_kept_promise(2)
 
-    def test_P02_a_server_that_stands_still_ends_the_term_by_the_own_clock(self):
+    def test_P01_a_server_that_stands_still_ends_the_term_by_the_own_clock(self):
         ann, term = self.leader("ann")
         ben = self.candidate("ben", "follower")
         self.server.pause()

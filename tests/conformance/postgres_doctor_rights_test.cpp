@@ -65,6 +65,36 @@ TEST(PostgresDoctor, KnowsATableOfSomebodyElse) {
       "1");
 }
 
+// Without the first a fence protects nothing, and the others are empty after a crash of the server.
+TEST(PostgresDoctor, KnowsTablesThatKeepLessThanOurs) {
+  const PostgresServer server(good());
+  make_tables(server);
+  const auto expect_misfit = [&](const std::string& change, const std::string& table,
+                                 const std::string& undo) {
+    SCOPED_TRACE(change);
+    expect_no_finding(findings(server.url()), "tables");
+    server.exec(change);
+    const auto found = findings(server.url());
+    expect_finding(found, "tables", Severity::danger, "another schema");
+    EXPECT_NE(about(found, "tables").problem.find(table), std::string::npos)
+        << about(found, "tables").problem;
+    server.exec(undo);
+  };
+  const std::string index = "conclave_election_name_term_key";
+  expect_misfit("alter table conclave_election drop constraint " + index, "conclave_election",
+                "alter table conclave_election add constraint " + index + " unique (name, term)");
+  expect_misfit(
+      "alter table conclave_election drop constraint " + index +
+          "; create unique index positive on conclave_election (name, term) where term > 0",
+      "conclave_election",
+      "alter table conclave_election add constraint " + index + " unique (name, term)");
+  for (const std::string table : {"conclave_election", "conclave_session", "conclave_server"}) {
+    expect_misfit("alter table " + table + " set unlogged", table,
+                  "alter table " + table + " set logged");
+  }
+  expect_no_finding(findings(server.url()), "tables");
+}
+
 // They need neither rights nor a schema, and no tables may be there.
 TEST(PostgresDoctor, KnowsWhoGoesByLocksAlone) {
   const PostgresServer server(good());

@@ -55,10 +55,10 @@ class PostgresPromotion : public PostgresFaults {
   }
 };
 
-class PromotionByLease : public PostgresPromotion {};
+class PromotionByClock : public PostgresPromotion {};
 class PromotionByLock : public PostgresPromotion {};
 
-TEST_P(PromotionByLease, AllMoveToTheStandby) {
+TEST_P(PromotionByClock, AllMoveToTheStandby) {
   const Ways of_a = ways();
   const Ways of_b = ways();
   const Member a = join_by(of_a, "a");
@@ -82,7 +82,7 @@ TEST_P(PromotionByLease, AllMoveToTheStandby) {
   EXPECT_GT(other->term(), last);
 }
 
-TEST_P(PromotionByLease, NoRenewalCountsOnAPrimaryThatIsCutOff) {
+TEST_P(PromotionByClock, NoRenewalCountsOnAPrimaryThatIsCutOff) {
   const Ways of_a = ways();
   const Ways of_b = ways();
   close(*of_a.to_heir);
@@ -134,9 +134,12 @@ TEST_P(PromotionByLock, NobodyIsElectedOnANewTimelineBeforeALeaseHasPassed) {
   EXPECT_GT(b->term(), term);
 }
 
-INSTANTIATE_TEST_SUITE_P(lease, PromotionByLease,
+INSTANTIATE_TEST_SUITE_P(lease, PromotionByClock,
                          ::testing::Values(MakeFixture{make_lease<PairFixture>}),
                          [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(strict, PromotionByClock,
+                         ::testing::Values(MakeFixture{make_strict<PairFixture>}),
+                         [](const auto&) { return "strict"; });
 INSTANTIATE_TEST_SUITE_P(advisory, PromotionByLock,
                          ::testing::Values(MakeFixture{make_advisory<PairFixture>}),
                          [](const auto&) { return "advisory"; });

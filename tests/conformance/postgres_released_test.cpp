@@ -83,6 +83,27 @@ TEST_P(PostgresReleased, WithATermAboveTheLastAlsoWhenTheClockIsNot) {
   EXPECT_EQ(taken[0].at(2), "5000000000000001");
 }
 
+// The server ends a session that holds something and is silent for longer, unless the clock alone
+// is the judge. Here another setting shows it, see Bidder.
+TEST_P(PostgresReleased, WhoGetsItMayBeSilentForItsLease) {
+  const auto limit_of = [](Bidder& who) {
+    return who.client().value("select coalesce(current_setting('conclave.no_limit', true), '')");
+  };
+  const std::string wanted = GetParam() == Kind::lease ? "" : "30001";
+  Bidder anna = bidder("anna", std::chrono::seconds{30});
+  EXPECT_EQ(limit_of(anna), "");
+  release(anna, "election");
+  EXPECT_EQ(limit_of(anna), wanted) << "after a bid";
+  Bidder bob = bidder("bob", std::chrono::seconds{30});
+  EXPECT_TRUE(bob.take("nothing", "b1").empty());
+  EXPECT_EQ(limit_of(bob), "") << "without a place";
+  ASSERT_EQ(bob.take("election", "b1").size(), 1);
+  EXPECT_EQ(limit_of(bob), wanted) << "after the short way";
+  Bidder carl = bidder("carl", std::chrono::seconds{30});
+  EXPECT_EQ(carl.campaign("election", "c1").word, "held");
+  EXPECT_EQ(limit_of(carl), "") << "after a bid in vain";
+}
+
 TEST_P(PostgresReleased, NothingElseIsTaken) {
   Bidder bob = bidder("bob");
   EXPECT_TRUE(bob.take("election", "b1").empty()) << "nobody has heard of it";

@@ -57,6 +57,39 @@ TEST_P(PostgresServerFaults, AnImmediateShutdownIsSurvived) {
   });
 }
 
+// Where the clock is a judge, too: who hears nothing of its session believes in its term until its
+// own deadline, and nobody leads before, which the history shows.
+class PostgresFrozenLeader : public PostgresServerFaults {
+ protected:
+  void expect_no_early_successor(const std::function<void()>& trouble) {
+    const Member leader = join("a");
+    ASSERT_TRUE(until_leads(leader));
+    const Term term = leader->term();
+    const Member follower = join("b");
+    ASSERT_TRUE(until_renewed(leader));
+    leader.faults->freeze();
+    const Instant deadline = leader->deadline();
+    trouble();
+    ASSERT_TRUE(until_leads(follower)) << trouble_of(follower);
+    EXPECT_GE(now(), deadline);
+    EXPECT_GT(follower->term(), term);
+    EXPECT_EQ(leaders(), (std::vector<std::string>{"a", "b"}));
+    leader.faults->heal();
+    EXPECT_TRUE(until_follows(leader, "b"));
+  }
+};
+
+TEST_P(PostgresFrozenLeader, R03_HasNoSuccessorBeforeItsDeadlineWhenItsSessionIsTerminated) {
+  expect_no_early_successor([&] { end_sessions(); });
+}
+
+TEST_P(PostgresFrozenLeader, HasNoSuccessorBeforeItsDeadlineWhenTheServerIsShutDownImmediately) {
+  expect_no_early_successor([&] {
+    server().stop_immediately();
+    server().start();
+  });
+}
+
 TEST_P(PostgresServerFaults, P01_AServerThatStandsStillEndsTheTermByTheOwnClock) {
   const Member leader = join("a");
   ASSERT_TRUE(until_leads(leader));
@@ -189,6 +222,12 @@ INSTANTIATE_TEST_SUITE_P(advisory, PostgresServerFaults,
 INSTANTIATE_TEST_SUITE_P(lease, PostgresServerFaults,
                          ::testing::Values(MakeFixture{make_lease<OwnPostgresFixture>}),
                          [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(lease, PostgresFrozenLeader,
+                         ::testing::Values(MakeFixture{make_lease<OwnPostgresFixture>}),
+                         [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(strict, PostgresFrozenLeader,
+                         ::testing::Values(MakeFixture{make_strict<OwnPostgresFixture>}),
+                         [](const auto&) { return "strict"; });
 INSTANTIATE_TEST_SUITE_P(strict, PostgresServerFaults,
                          ::testing::Values(MakeFixture{make_strict<OwnPostgresFixture>}),
                          [](const auto&) { return "strict"; });

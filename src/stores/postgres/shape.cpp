@@ -6,12 +6,12 @@ namespace conclave::postgres {
 namespace {
 
 constexpr std::string_view wanted = R"sql(
-wanted (name, key, columns) as (values
-  ($1::text, 'name', array['name text', 'format integer', 'term bigint', 'state text', 'attempt text', 'leader text',
+wanted (name, keys, columns) as (values
+  ($1::text, array['name', 'name term'], array['name text', 'format integer', 'term bigint', 'state text', 'attempt text', 'leader text',
     'metadata text', 'kind text', 'life bigint', 'stamp bigint', 'lease bigint', 'own_lease bigint', 'vacancy text',
     'previous_lease bigint', 'granted bigint', 'vacated bigint', 'ended boolean']),
-  ($2, 'life', array['life bigint', 'lease bigint', 'renewed bigint', 'stamp bigint', 'news bigint']),
-  ($3, 'timeline', array['timeline text', 'since bigint'])),
+  ($2, array['life'], array['life bigint', 'lease bigint', 'renewed bigint', 'stamp bigint', 'news bigint']),
+  ($3, array['timeline'], array['timeline text', 'since bigint'])),
 ours as materialized (select wanted.*, )sql";
 
 constexpr std::string_view misfit = R"sql( as found from wanted),
@@ -20,10 +20,12 @@ misfit as materialized (
     o.columns <@ array(
       select a.attname || ' ' || format_type(a.atttypid, null) from pg_attribute a
       where a.attrelid = o.found and a.attnum > 0 and not a.attisdropped)
-    and exists (
-      select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-      where i.indrelid = o.found and i.indisunique and i.indisvalid and i.indnatts = 1 and i.indpred is null
-        and a.attname = o.key)))
+    and o.keys <@ array(
+      select (select string_agg(a.attname, ' ' order by k.place) from unnest(i.indkey) with ordinality as k (attnum, place)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum)
+      from pg_index i
+      where i.indrelid = o.found and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null)
+    and exists (select from pg_class c where c.oid = o.found and c.relpersistence = 'p')))
 )sql";
 
 // As `note` of a home has it; only where nothing at all was kept before.

@@ -15,7 +15,8 @@ namespace conclave::postgres {
 
 // For a WITH; $1, $2, $3 are the tables of elections, sessions and servers. `find` makes a regclass
 // of wanted.name. Gives `ours` (name, found or null), and `misfit` (name): those that are there,
-// and lack a column, or the unique key that keeps two from making the same row.
+// and lack a column, or a unique key: the one that keeps two from making the same row, or the one
+// over name and term that is the fence; or that a crash of the server would empty (UNLOGGED).
 [[nodiscard]] std::string our_tables(std::string_view find);
 
 // The key of the lock that all who go by locks alone share.
