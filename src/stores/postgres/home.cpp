@@ -14,11 +14,13 @@ namespace {
 
 constexpr std::int64_t oldest_version = 140000;  // that has idle_session_timeout
 
+// Whether the tables are there, as far as the first statement would not find it out.
 constexpr std::string_view greeting = R"sql(
 select pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_version_num')::int,
   (extract(epoch from clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
   case when pg_is_in_recovery() then '' else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end,
-  to_regclass($1) is not null and to_regclass($2) is not null and to_regclass($3) is not null
+  (select count(*) from pg_class where oid in (to_regclass($1), to_regclass($2), to_regclass($3)) and relpersistence = 'p') = 3
+    and exists (select from pg_index where indrelid = to_regclass($1) and indisunique and indnatts = 2)
 )sql";
 
 // Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
