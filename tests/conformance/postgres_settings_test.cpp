@@ -234,7 +234,7 @@ TEST(PostgresTrouble, SaysWhatToDo) {
   expect_within(postgres::trouble_of("42501", "permission denied for table t", own).message,
                 "ON TABLE \"own\".t TO its role");
   EXPECT_TRUE(postgres::trouble_of("42501", "permission denied for schema own", own)
-                  .message.ends_with("GRANT USAGE ON SCHEMA own TO its role"));
+                  .message.ends_with("GRANT USAGE ON SCHEMA \"own\" TO its role"));
   EXPECT_EQ(says("42501", "").code, ErrorCode::denied);
   EXPECT_FALSE(says("28P01", "").retryable);
   expect_within(says("25006", "").message, "connect to the primary");

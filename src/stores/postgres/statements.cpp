@@ -89,9 +89,10 @@ delete from {session} s where s.life = $1
   and not exists (select from {election} e where e.life = s.life and e.state = 'held')
 )sql";
 
+// The clock is read when the rows are locked: what is granted is granted after the commit of
+// whoever had them in hands.
 const std::string_view campaign = R"sql(
-with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
-bid as materialized (
+with bid as materialized (
   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
       $12::text[])
     as b (name, attempt, candidate, metadata, floor, seen_term, seen_stamp, expected, channel)
@@ -99,6 +100,8 @@ bid as materialized (
 known as materialized (select e.name from {election} e join bid using (name)),
 found as materialized (
   select e.* from {election} e where e.name in (select name from bid) order by e.name for update skip locked),
+clock as materialized (
+  select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now from (select count(*) from found) locked),
 rival as materialized (
   select f.name, f.term, f.stamp, f.lease, f.kind, f.life, b.floor, b.seen_term, b.seen_stamp, b.expected
   from found f join bid b using (name) where f.state = 'held' and f.attempt <> b.attempt
@@ -181,11 +184,11 @@ from verdict v cross join clock left join granted g using (name) left join found
 )sql";
 
 const std::string_view take_released = R"sql(
-with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
-found as materialized (
+with found as materialized (
   select e.name from {election} e where e.name = $1 and e.state = 'released' and not e.ended
     and e.format <= 1 and e.attempt <> $2 and e.term >= $5
     and ($9::int is null or pg_backend_pid() = $9) for update skip locked),
+clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now from found),
 mine as materialized (
   select s.life from {session} s where s.life = $6 and $8 <> 'advisory' and exists (select from found) for update skip locked),
 taken as (
