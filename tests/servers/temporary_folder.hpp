@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -21,8 +22,14 @@ class TemporaryFolder {
     }
   }
   ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    // Whoever makes a file in it meanwhile, such as a server that has just been killed, keeps it
+    // from going: then once more, and it is told what is left.
+    std::error_code failed;
+    for (int tries = 0; tries < 10; ++tries) {
+      std::filesystem::remove_all(path_, failed);
+      if (!failed) return;
+    }
+    std::cerr << path_ << " is left behind: " << failed.message() << '\n';
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
