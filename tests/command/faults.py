@@ -5,11 +5,35 @@ until the end that it named itself: nobody may be elected before.
 """
 
 import json
+import os
+import pathlib
 import signal
+import struct
 
-from driver import Case, boot_ns, eventually
+from driver import NS, Case, boot_ns, eventually
 from history import History
 from runs import stat_of
+
+
+class Clock:
+    """The wall clock of a process, to be stepped while it runs: see tests/servers/clock_shim.cpp."""
+
+    shim = os.environ.get("CONCLAVE_CLOCK_SHIM", "")
+
+    def __init__(self, file):
+        self.file = file
+        self.step(0)
+        # A sanitizer wants to be preloaded first; it need not know who reads the clock.
+        self.environment = {"LD_PRELOAD": self.shim, "CONCLAVE_CLOCK_OFFSET": file,
+                            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+
+    def step(self, hours):
+        """So much later, or earlier, than the machine's."""
+        with open(self.file, "r+b" if self.file.exists() else "wb", buffering=0) as file:
+            file.write(struct.pack("=q", hours * 3600 * NS))
+
+    def rules(self, process):
+        return self.shim in pathlib.Path(f"/proc/{process.pid}/maps").read_text()
 
 
 class FaultCase(Case):
@@ -20,17 +44,17 @@ class FaultCase(Case):
         super().setUp()
         self.all, self.killed = [], []
 
-    def candidate(self, name, event):
+    def candidate(self, name, event, **more):
         """It has come that far."""
-        process = self.join(identity=name)
+        process = self.join(identity=name, **more)
         process.name = name
         self.all.append(process)
         process.out.event(event)
         return process
 
-    def leader(self, name):
+    def leader(self, name, **more):
         """It leads and has renewed its term: (process, term)."""
-        process = self.candidate(name, "elected")
+        process = self.candidate(name, "elected", **more)
         return process, process.out.event("extended")["term"]
 
     def stop(self, process):
@@ -124,4 +148,19 @@ class CommonFaults:
         self.assertEqual(old.wait(), 0, old.err.text)
         for _ in range(3):
             new.out.event("extended", term=second)
+        self.assert_kept_promise(2)
+
+    def test_P07_a_step_of_a_candidates_wall_clock_changes_nothing(self):
+        clocks = [Clock(self.folder / f"clock {name}") for name in ("ann", "ben")]
+        ann, term = self.leader("ann", environment=clocks[0].environment)
+        ben = self.candidate("ben", "follower", environment=clocks[1].environment)
+        self.assertTrue(clocks[0].rules(ann) and clocks[1].rules(ben))
+        for hours in (1, -1):
+            clocks[0].step(hours)
+            clocks[1].step(-hours)
+            until = ann.out.event("extended", term=term)["valid_until_ns"] + 2 * NS  # a whole lease in that state
+            while ann.out.event("extended", term=term)["valid_until_ns"] < until:
+                pass
+        self.kill(ann)  # nor does it make anybody take over early
+        self.assertGreater(ben.out.event("elected")["term"], term)
         self.assert_kept_promise(2)

@@ -81,6 +81,25 @@ TEST_P(PostgresGate, T03_RefusedConnectionsEndTheTerm) {
   });
 }
 
+TEST_P(PostgresGate, T04_TheFaultMovesAndTheRolesSwap) {
+  TcpGate gate(server().port());
+  TcpGate other_gate(server().port());
+  const Member first = join_behind(gate, "a");
+  ASSERT_TRUE(until_leads(first));
+  const Member second = join_behind(other_gate, "b");
+  gate.blackhole();
+  ASSERT_TRUE(until_leads(second));
+  gate.pass();
+  ASSERT_TRUE(until_follows(first, "b"));
+  run_for(lease());
+  const std::size_t errors = first->count<core::Failed>();
+  other_gate.blackhole();
+  ASSERT_TRUE(until_leads(first));
+  EXPECT_FALSE(second->leads());
+  EXPECT_EQ(first->count<core::Failed>(), errors) << trouble_of(first);
+  EXPECT_EQ(leaders(), (std::vector<std::string>{"a", "b", "a"}));
+}
+
 TEST_P(PostgresGate, ADelayWithinTheRequestTimeOutCostsNothing) {
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(lease() / 8);
   expect_no_loss([&](TcpGate& gate) { gate.delay(timeout / 4); });

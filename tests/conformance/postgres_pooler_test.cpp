@@ -67,7 +67,7 @@ class PostgresPooler : public Conformance {
   }
 };
 
-TEST_P(PostgresPooler, ALockIsRefusedInTransactionModeWithTheFix) {
+TEST_P(PostgresPooler, P05_ALockIsRefusedInTransactionModeWithTheFix) {
   const PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
   const auto store = through(pooler, PostgresMode::advisory);
   const auto answer = campaign(*store, bid("a", 1));
@@ -185,7 +185,7 @@ TEST_P(PostgresPooler, ALeaderThatCrashesInSessionModeIsReplaced) {
   EXPECT_TRUE(until_leads(follower));
 }
 
-TEST_P(PostgresPooler, ALeaseNeedsNoSessionOfItsOwn) {
+TEST_P(PostgresPooler, P05_ALeaseNeedsNoSessionOfItsOwn) {
   expect_lease_works(PgBouncerMode::transaction);
 }
 
