@@ -1,6 +1,6 @@
 // A PostgreSQL server's hand-over without the library, as it is written by hand: who leads holds an
-// advisory lock, and commits to a row that it begins and that it ends; who wants to lead waits for
-// the lock. Where a lease has to end, the row says until when.
+// advisory lock, and commits to a row that it begins; who wants to lead waits for the lock. Where a
+// lease has to end, the row says until when.
 #include <unistd.h>
 
 #include <stdexcept>
@@ -36,11 +36,10 @@ class Contender {
     const std::string length = micros_text(place.lease) + " * interval '1 microsecond'";
     client_.prepare("lock", "select pg_advisory_lock(" + place.key + ")");
     client_.prepare("unlock", "select pg_advisory_unlock(" + place.key + ")");
-    client_.prepare("begin", "update " + place.table + " set term = term + 1, held = true");
-    client_.prepare("end", "update " + place.table + " set held = false");
+    client_.prepare("begin", "update " + place.table + " set term = term + 1");
     client_.prepare("lease", "update " + place.table +
-                                 " set term = term + 1, held = true, until = clock_timestamp() + " +
-                                 length + " where until <= clock_timestamp()");
+                                 " set term = term + 1, until = clock_timestamp() + " + length +
+                                 " where until <= clock_timestamp()");
     left_ = "select (extract(epoch from until - clock_timestamp()) * 1000000)::bigint from " +
             place.table;
   }
@@ -50,10 +49,7 @@ class Contender {
     client_.execute("begin");
   }
 
-  void let_go() {
-    client_.execute("end");
-    client_.execute("unlock");
-  }
+  void let_go() { client_.execute("unlock"); }
 
   bool take_lease() { return client_.execute("lease") == 1; }
   Duration left() { return std::chrono::microseconds{std::stoll(client_.ask(left_).at(0))}; }
@@ -107,8 +103,8 @@ class RawPostgres final : public RawClient {
     if (client_.is_pooled()) {
       throw std::runtime_error("behind a pooler the minimal client has no lock of its own");
     }
-    client_.ask("create table " + place_.table + " (term bigint, held boolean, until timestamptz)");
-    client_.ask("insert into " + place_.table + " values (0, false, '-infinity')");
+    client_.ask("create table " + place_.table + " (term bigint, until timestamptz)");
+    client_.ask("insert into " + place_.table + " values (0, '-infinity')");
   }
   ~RawPostgres() override {
     try {
@@ -146,7 +142,7 @@ class RawPostgres final : public RawClient {
     const Instant begun = boot_now();
     PostgresClient me(place_.address);
     me.ask("select pg_advisory_lock(" + place_.key + ")");
-    me.ask("update " + place_.table + " set term = term + 1, held = true");
+    me.ask("update " + place_.table + " set term = term + 1");
     return micros(boot_now() - begun);
   }
 

@@ -49,6 +49,24 @@ class Advisory(CommonFaults, OnPostgres, FaultCase):
         ben.out.event("leader_changed", leader="cat", term=second)
         self.assert_kept_promise(2)
 
+    def test_a_flood_of_letters_to_a_leader_that_is_stopped_keeps_nobody_waiting(self):
+        """What it does not read fills its buffers; a session that waits to be read never ends, with its locks."""
+        ann, term = self.leader("ann")
+        ben = self.candidate("ben", "follower")
+        channel = 14695981039346656037  # see channel_of() in src/stores/postgres/texts.cpp
+        for byte in b'"conclave_election"\ne':
+            channel = (channel ^ byte) * 1099511628211 % 2**64
+        self.stop(ann)
+        self.server.sql(f"select pg_notify('conclave_{channel:016x}', i || repeat('x', 7900)) "
+                        "from generate_series(1, 4000) i", self.database)
+        second = ben.out.event("elected")["term"]
+        self.assertGreater(second, term)
+        unread = float(self.server.sql("select pg_notification_queue_usage()", self.database))
+        self.assertGreater(unread, 0, "it was not flooded")
+        ann.send(signal.SIGCONT)
+        ann.out.event("leader_changed", leader="ben", term=second)
+        self.assert_kept_promise(2)
+
     def test_P01_a_server_that_stands_still_ends_the_term_by_the_own_clock(self):
         ann, term = self.leader("ann")
         ben = self.candidate("ben", "follower")

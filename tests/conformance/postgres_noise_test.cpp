@@ -1,6 +1,7 @@
 // R11: others write to the row of an election, and to the channel on which it is told of.
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_own_rig.hpp"
+#include "servers/pgbouncer_server.hpp"
 #include "stores/postgres/texts.hpp"
 
 namespace conclave::conformance {
@@ -78,6 +79,30 @@ TEST_P(PostgresNoise, R11_NoiseCostsNothingWhenItIsOverAndFailOverWorks) {
   leader->stop();
   ASSERT_TRUE(until_leads(follower));
   EXPECT_GT(follower->term(), term);
+}
+
+// Behind a pooler nobody is told. Who has just seen a change looks often, up to 32 times a lease;
+// at rest it is four times.
+TEST_P(PostgresNoise, WhoIsNotToldLooksSeldomAtRest) {
+  if (rig().options(lease()).mode != PostgresMode::lease) GTEST_SKIP() << "refused there";
+  const servers::PgBouncerServer pooler(rig().server(), servers::PgBouncerMode::transaction);
+  const auto join_through = [&](const std::string& id) {
+    PostgresOptions options = rig().options(lease());
+    options.url = pooler.url();
+    Member member = make_on(std::make_shared<FaultyStore>(make_postgres_store(options)), id);
+    member->start();
+    EXPECT_TRUE(run_until([&] { return member->leads() || member->role() == Role::follower; }));
+    return member;
+  };
+  const Member leader = join_through("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join_through("b");
+  run_for(lease());
+  const long rest = cost_of_rest();
+  EXPECT_GE(rest, 4) << "the statements are not seen";
+  EXPECT_LE(rest, 16);
+  leader->stop();
+  EXPECT_TRUE(until_leads(follower));
 }
 
 INSTANTIATE_TEST_SUITE_P(advisory, PostgresNoise,

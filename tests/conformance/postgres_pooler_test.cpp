@@ -50,6 +50,24 @@ class PostgresPooler : public Conformance {
     std::vector<std::jthread> threads_;
   };
 
+  // Whoever leads after the trouble leads alone, and hands over as ever.
+  void expect_survived(PgBouncerServer& pooler, const std::function<void()>& trouble) {
+    const Member a = join_through(pooler, PostgresMode::lease, "a");
+    ASSERT_TRUE(until_leads(a));
+    const Member b = join_through(pooler, PostgresMode::lease, "b");
+    const auto confirmed = [&] { return a->count<core::Extended>() + b->count<core::Extended>(); };
+    trouble();
+    const std::size_t before = confirmed();
+    ASSERT_TRUE(run_until([&] { return confirmed() > before; })) << trouble_of(a) << trouble_of(b);
+    ASSERT_NE(a->leads(), b->leads());
+    const Member& leader = a->leads() ? a : b;
+    const Member& other = a->leads() ? b : a;
+    const Term term = leader->term();
+    leader->stop();
+    ASSERT_TRUE(until_leads(other));
+    EXPECT_GT(other->term(), term);
+  }
+
   void make_tables() { rig().server().exec(sql(postgres::create_tables)); }
 
   void expect_lease_works(PgBouncerMode mode) {
@@ -187,6 +205,33 @@ TEST_P(PostgresPooler, ALeaderThatCrashesInSessionModeIsReplaced) {
 
 TEST_P(PostgresPooler, P05_ALeaseNeedsNoSessionOfItsOwn) {
   expect_lease_works(PgBouncerMode::transaction);
+}
+
+TEST_P(PostgresPooler, ALeaseSurvivesANewPooler) {
+  PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
+  expect_survived(pooler, [&] {
+    pooler.kill();
+    pooler.start();
+  });
+}
+
+TEST_P(PostgresPooler, ALeaseSurvivesARestartBehindThePooler) {
+  PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
+  expect_survived(pooler, [&] { rig().server().restart(); });
+}
+
+TEST_P(PostgresPooler, P01_ATermEndsByTheOwnClockWhileThePoolerStandsStill) {
+  PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
+  const Member a = join_through(pooler, PostgresMode::lease, "a");
+  ASSERT_TRUE(until_leads(a));
+  const Term term = a->term();
+  const Member b = join_through(pooler, PostgresMode::lease, "b");
+  pooler.pause();
+  EXPECT_TRUE(run_until([&] { return a->count<core::Lost>() == 1; }));
+  EXPECT_FALSE(b->leads());
+  pooler.resume();
+  ASSERT_TRUE(run_until([&] { return a->leads() || b->leads(); }));
+  EXPECT_GT((a->leads() ? a : b)->term(), term);
 }
 
 TEST_P(PostgresPooler, ALeaseWorksInSessionModeToo) { expect_lease_works(PgBouncerMode::session); }

@@ -132,6 +132,12 @@ TEST_P(PromotionByLock, NobodyIsElectedOnANewTimelineBeforeALeaseHasPassed) {
   ASSERT_TRUE(until_leads(b));
   EXPECT_GE(now() - promoted, lease());
   EXPECT_GT(b->term(), term);
+  const Term next = b->term();
+  of_a.to_heir->pass();
+  ASSERT_TRUE(until_follows(a, "b"));
+  b->stop();
+  ASSERT_TRUE(until_leads(a));
+  EXPECT_GT(a->term(), next);
 }
 
 INSTANTIATE_TEST_SUITE_P(lease, PromotionByClock,

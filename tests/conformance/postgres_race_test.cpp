@@ -1,6 +1,8 @@
 // Many processes that bid, renew, resign and die at random, on a real server: at no instant two of
 // them may believe in the same election, and terms only grow.
+#include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -216,6 +218,38 @@ TEST_P(PostgresRace, R13_NoTwoBelieveInTheSameElection) {
   for (auto& each : threads) each.join();
   EXPECT_GT(witness.grants(), 50);
   EXPECT_GT(witness.short_ways(), 0);
+}
+
+// Elections that nobody has heard of: who makes their rows has to wait for who does so, too.
+TEST_P(PostgresRace, BatchesOfNewElectionsInAnyOrderDoNotWaitInACircle) {
+  const servers::PostgresServer server;
+  server.exec(sql(postgres::create_tables));
+  constexpr int rounds = 20;
+  constexpr int count = 200;
+  std::atomic<int> granted{0};
+  std::barrier together(2);
+  const auto bid_for_all = [&](int who) {
+    Bidder bidder(server, GetParam(), std::to_string(who));
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<Asked> bids;
+      for (int i = 0; i < count; ++i) {
+        bids.push_back({.name = std::to_string(round) + " " + std::to_string(i),
+                        .attempt = std::to_string(who) + " " + std::to_string(i)});
+      }
+      if (who == 1) std::reverse(bids.begin(), bids.end());
+      together.arrive_and_wait();
+      try {
+        for (const Told& each : bidder.campaign(bids)) granted += each.word == "granted" ? 1 : 0;
+      } catch (const std::exception& circle) {  // the server ends it so
+        ADD_FAILURE() << circle.what();
+      }
+    }
+  };
+  std::thread one(bid_for_all, 0);
+  std::thread other(bid_for_all, 1);
+  one.join();
+  other.join();
+  EXPECT_EQ(granted, rounds * count);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PostgresRace,

@@ -130,6 +130,9 @@ TEST_P(PostgresServerFaults, NoSessionsPileUpWhileASynchronousStandbyIsAway) {
   };
   wait_for("nobody");
   run_for(6 * lease());
+  // A lock needs no standby; what has to be written does.
+  EXPECT_EQ(leader->count<core::Lost>(), has(Ability::expires) ? 1U : 0U);
+  EXPECT_FALSE(follower->leads());
   EXPECT_LE(server().backends("application_name = 'conclave'").size(), 10U);
   wait_for("");
   EXPECT_TRUE(until_somebody_leads(leader, follower));
@@ -189,6 +192,40 @@ TEST_P(PostgresServerFaults, R02_DroppedTablesAreMadeAnew) {
   ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
   ASSERT_TRUE(until_leads(leader));
   EXPECT_GT(leader->term(), term);
+}
+
+// By a stranger: the term is over with the next renewal, and the next one is higher than whatever
+// was written.
+TEST_P(PostgresServerFaults, R02_ARowThatIsOverwrittenOrDeletedEndsTheTerm) {
+  for (const std::string change :
+       {"update conclave_election set attempt = md5('x'), leader = 'x', life = 7, term = term + 7",
+        "delete from conclave_election"}) {
+    const Member leader = join("a");
+    ASSERT_TRUE(until_leads(leader));
+    const Term term = leader->term();
+    const Member follower = join("b");
+    ASSERT_TRUE(until_renewed(leader));
+    server().exec(change);
+    ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; })) << change;
+    ASSERT_TRUE(until_somebody_leads(leader, follower)) << change;
+    EXPECT_GT((leader->leads() ? leader : follower)->term(), term) << change;
+    follower->stop();
+    leader->stop();
+    ASSERT_TRUE(until_stopped(follower));
+    ASSERT_TRUE(until_stopped(leader));
+  }
+}
+
+// Told at once by the server that a process is gone: one session waits for it.
+TEST_P(PostgresServerFaults, AFollowerWaitsForTheLockOfTheLeaderOnASessionOfItsOwn) {
+  if (has(Ability::expires)) GTEST_SKIP() << "who takes over waits for the lease anyway";
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = join("b");
+  ASSERT_TRUE(run_until([&] {
+    return server().backends("application_name = 'conclave' and wait_event = 'advisory'").size() ==
+           1;
+  }));
 }
 
 TEST_P(PostgresServerFaults, P07_AStepOfTheServersClockMakesNoSecondLeader) {

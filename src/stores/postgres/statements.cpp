@@ -164,7 +164,7 @@ made as (
   insert into {election} as e (name, term, state, attempt, leader, metadata, kind, life, lease, own_lease, vacancy, previous_lease, granted)
   select v.name, greatest(v.floor + 1, clock.now), 'held', v.attempt, v.candidate, v.metadata, $10, $9, $11, $11, 'absent', 0, clock.now
   from verdict v, clock where not v.is_found and v.is_granted order by v.name
-  on conflict (name) do nothing returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease),
+  on conflict do nothing returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease),
 granted as materialized (select * from taken union all select * from made),
 renewed as (
   update {session} s set renewed = clock.now, stamp = s.stamp + 1 from clock
