@@ -100,7 +100,7 @@ TEST_P(PostgresNoise, WhoIsNotToldLooksSeldomAtRest) {
   run_for(lease());
   const long rest = cost_of_rest();
   EXPECT_GE(rest, 4) << "the statements are not seen";
-  EXPECT_LE(rest, 16);
+  EXPECT_LE(rest, 30) << "of two: to look always often would be 64";
   leader->stop();
   EXPECT_TRUE(until_leads(follower));
 }
