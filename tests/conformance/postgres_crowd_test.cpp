@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <thread>
 
 #include <conclave/candidate.hpp>
 #include <conclave/postgres.hpp>
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 using servers::PostgresServer;
 
 constexpr Duration hang_guard = 60s;
+constexpr std::string_view refused = "too many connections for role";
 
 std::vector<std::string> elections(std::size_t count) {
   std::vector<std::string> names;
@@ -184,6 +186,43 @@ TEST(PostgresCrowd, AHolderWhoDiesIsReplacedByWhoHasTwoConnections) {
   ASSERT_TRUE(holder.until_all_renewed(6));
   EXPECT_LE(follower.connections(), 2U);
   holder.die();
+  ASSERT_TRUE(follower.until_all_lead());
+}
+
+// Who waits for the end of others must not take the connection of who bids, or of who looks.
+TEST(PostgresCrowd, AHolderWhoDiesIsReplacedByWhoHasFoundConnectionsScarce) {
+  const PostgresServer server({.users = {{"limited", "word", "CONNECTION LIMIT 2"}}});
+  const Place place{server, PostgresMode::advisory, 1s};
+  auto holder = std::make_unique<Process>(place, "holder", elections(3));
+  ASSERT_TRUE(holder->until_all_lead());
+  server.exec("grant all on all tables in schema public to limited");
+  Process follower({server, PostgresMode::advisory, 1s, "limited:word"}, "follower", elections(3));
+  ASSERT_TRUE(follower.until_all_follow());
+  const auto limit = [&](int connections) {
+    server.exec("alter role limited connection limit " + std::to_string(connections));
+  };
+  const std::string waiting = "application_name = 'follower' and wait_event = 'advisory'";
+  // All that it has and would like to have try again and again, and two of them are let in.
+  const auto refusals = [&] {
+    const std::string log = server.log();
+    std::size_t count = 0;
+    for (auto at = log.find(refused); at != std::string::npos; at = log.find(refused, at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  for (int round = 0; round < 4; ++round) {
+    limit(0);
+    follower.lose_sessions();
+    const std::size_t enough = refusals() + 30;
+    while (refusals() < enough) std::this_thread::yield();
+    limit(2);
+    const auto until = std::chrono::steady_clock::now() + hang_guard;
+    while (follower.connections() != 2 || !server.backends(waiting).empty()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << "none of the two may wait for others";
+    }
+  }
+  holder->die();
   ASSERT_TRUE(follower.until_all_lead());
 }
 

@@ -92,6 +92,7 @@ void PostgresStore::look_next() {
 // to first, on the same session: a change after the look is told.
 void PostgresStore::look() {
   side_.prepare(calls_.while_alive([this](const std::optional<Error>& failed) {
+    if (failed) waiters_.clear();
     if (failed || sees_no_locks_) return look_later({});
     listen_to_some();
     std::vector<std::string> elections;
@@ -178,8 +179,8 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
 
 void PostgresStore::watch_lives() {
   if (traits_.judge != LeaseJudge::session) return;  // by the clock, a dead session is not the end
-  // There is nobody to wait, or a pooler counts the connections: looks have to do.
-  if (is_polling() || home_.backend()) return;
+  // There is nobody to wait, or connections are counted: looks have to do.
+  if (is_polling() || home_.backend() || !has_home_) return;
   const auto next = [this]() -> std::optional<std::int64_t> {
     std::vector<std::int64_t> taken{home_.life()};
     for (const auto& each : waiters_) {

@@ -148,8 +148,10 @@ void PostgresStore::bid() {
       was_told && some.size() == 1 && !some.front().was_taken && !verbs_.take_released.empty();
   home_.prepare(calls_.while_alive(
       [this, is_released, some = std::move(some)](const std::optional<Error>& failed) mutable {
+        has_home_ = !failed;
         if (!failed) return bid_together(std::move(some), is_released);
         bidding_ = false;
+        waiters_.clear();
         const auto alive = calls_.alive();
         for (const Standing& each : some) {
           calls_.answer(each.call, CampaignAnswer{Unknown{*failed}});

@@ -129,6 +129,7 @@ class PostgresStore final : public Store {
   std::string released_;                    // the last election of which that was told
   bool bid_planned_ = false;
   bool bidding_ = false;
+  bool has_home_ = true;           // as the last bid found
   std::set<std::string> to_hear_;  // to be listened to, or not any more
   std::set<std::string> to_look_;
   bool look_planned_ = false;   // or under way
@@ -140,6 +141,8 @@ class PostgresStore final : public Store {
   // there is only that one, and nobody listens.
   const std::unique_ptr<Session> own_side_;
   Session& side_;
+  // They only make it quicker, so they go when somebody who is needed finds no connection: it may
+  // be theirs.
   std::vector<std::unique_ptr<Waiter>> waiters_;
   std::map<Operation, std::unique_ptr<PoolerProbe>> probes_;  // each of a check
   net::Calls calls_;  // the first to go: nothing that is still under way comes to anything then
