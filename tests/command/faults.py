@@ -18,10 +18,9 @@ from runs import stat_of
 class Clock:
     """The wall clock of a process, to be stepped while it runs: see tests/servers/clock_shim.cpp."""
 
-    shim = os.environ.get("CONCLAVE_CLOCK_SHIM", "")
-
     def __init__(self, file):
         self.file = file
+        self.shim = os.environ["CONCLAVE_CLOCK_SHIM"]  # ctest says where it is
         self.step(0)
         # A sanitizer wants to be preloaded first; it need not know who reads the clock.
         self.environment = {"LD_PRELOAD": self.shim, "CONCLAVE_CLOCK_OFFSET": file,

@@ -194,8 +194,7 @@ TEST_P(PostgresServerFaults, R02_DroppedTablesAreMadeAnew) {
   EXPECT_GT(leader->term(), term);
 }
 
-// By a stranger: the term is over with the next renewal, and the next one is higher than whatever
-// was written.
+// By a stranger: the term is over with the next renewal, and who leads next has a higher one.
 TEST_P(PostgresServerFaults, R02_ARowThatIsOverwrittenOrDeletedEndsTheTerm) {
   for (const std::string change :
        {"update conclave_election set attempt = md5('x'), leader = 'x', life = 7, term = term + 7",

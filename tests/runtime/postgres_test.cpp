@@ -40,7 +40,9 @@ TEST_P(PostgresUse, T16RunTwiceIsAnInvalidStateAndACancelledRunFreesThePlace) {
   runner.request_stop();
   const auto term = other.lead();
   ASSERT_TRUE(term);
-  EXPECT_EQ(seen().leader->leader, "b");
+  const auto leader = seen().leader;
+  ASSERT_TRUE(leader);
+  EXPECT_EQ(leader->leader, "b");
 }
 
 TEST_P(PostgresUse, T16WorkThatThrowsIsReportedAndFreesThePlace) {
