@@ -1,6 +1,6 @@
 // A PostgreSQL server's hand-over without the library, as it is written by hand: who leads holds an
-// advisory lock, and commits to a row that it begins; who wants to lead waits for the lock. Where a
-// lease has to end, the row says until when.
+// advisory lock, and commits its name and term to the row of the election; who wants to lead waits
+// for the lock. Where a lease has to end, the row says until when.
 #include <unistd.h>
 
 #include <stdexcept>
@@ -36,7 +36,9 @@ class Contender {
     const std::string length = micros_text(place.lease) + " * interval '1 microsecond'";
     client_.prepare("lock", "select pg_advisory_lock(" + place.key + ")");
     client_.prepare("unlock", "select pg_advisory_unlock(" + place.key + ")");
-    client_.prepare("begin", "update " + place.table + " set term = term + 1");
+    client_.prepare("begin", "update " + place.table +
+                                 " set term = term + 1, leader = 'candidate-' || pg_backend_pid() "
+                                 "where name = 'scheduler'");
     client_.prepare("lease", "update " + place.table +
                                  " set term = term + 1, until = clock_timestamp() + " + length +
                                  " where until <= clock_timestamp()");
@@ -103,8 +105,9 @@ class RawPostgres final : public RawClient {
     if (client_.is_pooled()) {
       throw std::runtime_error("behind a pooler the minimal client has no lock of its own");
     }
-    client_.ask("create table " + place_.table + " (term bigint, until timestamptz)");
-    client_.ask("insert into " + place_.table + " values (0, '-infinity')");
+    client_.ask("create table " + place_.table +
+                " (name text primary key, term bigint, leader text, until timestamptz)");
+    client_.ask("insert into " + place_.table + " values ('scheduler', 0, '', '-infinity')");
   }
   ~RawPostgres() override {
     try {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 
 #include "servers/postgres_server.hpp"
 #include "stores/postgres/statements.hpp"
@@ -60,14 +61,17 @@ class Bidder {
     if (kind_ != Kind::advisory) open_anew();
   }
 
-  // As after a new connection: another life, with what the old one holds.
+  // As after a new connection: another life, with what is led in the old one.
   void open_anew() {
     postgres::Array before;
     for (const std::int64_t each : lives_) before.add(each);
     if (!lives_.empty()) life_ = random_life();
     lives_.push_back(life_);
-    news_ = std::stoll(client_.value(sql(postgres::open_session),
-                                     {number(life_), number(lease_in_micros()), before.text()}));
+    postgres::Array led;
+    for (const std::string& each : led_) led.add(each);
+    news_ = std::stoll(
+        client_.value(sql(postgres::open_session),
+                      {number(life_), number(lease_in_micros()), before.text(), led.text()}));
   }
   // As what was asked for before, and comes late.
   void go_back_to_the_life_before() { life_ = lives_.at(lives_.size() - 2); }
@@ -97,7 +101,9 @@ class Bidder {
                        floors.text(), terms.text(), stamps.text(), expected.text(), number(life_),
                        to_text(kind_), number(lease_in_micros()), channels.text(), backend_})) {
       for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i].name == row.at(0)) told[i] = told_in(row);
+        if (all[i].name != row.at(0)) continue;
+        told[i] = told_in(row);
+        if (told[i].word == "granted") led_.insert(all[i].attempt);
       }
     }
     return told;
@@ -106,9 +112,13 @@ class Bidder {
   // The short way to a place that was released.
   servers::PostgresRows take(const std::string& election, const std::string& attempt,
                              std::int64_t floor = 0) {
-    return client_.exec(unlimited(sql(postgres::take_released)),
-                        {election, attempt, name_, "", number(floor), number(life_),
-                         number(lease_in_micros()), to_text(kind_), backend_});
+    const auto verb =
+        kind_ == Kind::advisory ? postgres::take_released : postgres::take_released_by_clock;
+    auto taken = client_.exec(unlimited(sql(verb)),
+                              {election, attempt, name_, "", number(floor), number(life_),
+                               number(lease_in_micros()), to_text(kind_), backend_});
+    if (!taken.empty()) led_.insert(attempt);
+    return taken;
   }
 
   // Behind a pooler: nothing is granted on another session than that.
@@ -132,11 +142,12 @@ class Bidder {
 
   bool resign(const std::string& election, const std::string& attempt,
               std::optional<std::int64_t> term, const std::string& mark = "released") {
+    led_.erase(attempt);
     return !client_
                 .exec(
                     sql(postgres::resign),
                     {election, attempt, term ? std::optional(std::to_string(*term)) : std::nullopt,
-                     mark, "channel", "f"})
+                     mark, "channel", "f", "f"})
                 .empty();
   }
 
@@ -173,6 +184,7 @@ class Bidder {
   std::chrono::milliseconds lease_;
   std::int64_t life_ = random_life();
   std::vector<std::int64_t> lives_;
+  std::set<std::string> led_;  // attempts
   std::int64_t news_ = 0;
 };
 

@@ -180,7 +180,7 @@ void draw_faults(Plan& plan, const Character& character, Random& random) {
   if (random.chance(0.02)) writer.add(Kind::end, 1);
   if (!character.loses_data) {
     for (Fault& fault : plan.faults) {
-      if (fault.kind == Kind::outage) fault.variant = 0;
+      if (fault.kind == Kind::outage) fault.variant -= fault.variant % 3;  // terms are kept
     }
   }
 }

@@ -63,6 +63,7 @@ CampaignAnswer RecordModel::grant(const CampaignRequest& request, Vacancy vacanc
   record_.vacancy = vacancy;
   record_.run = run_;
   record_.repaired = false;
+  record_.is_given_back = false;
   listening_.push_back(request.attempt);
   const Caller before = record_.holder;
   record_.holder = request.caller;
@@ -148,6 +149,7 @@ Answer RecordModel::resign(const ResignRequest& request, Real) {
   // A record that was written anew may be that of an old term, beside a later one that was lost.
   const bool released = request.was_valid && !record_.repaired;
   record_.mark = released ? Mark::released : Mark::abandoned;
+  record_.is_given_back = true;
   tell(released ? Vacancy::released : Vacancy::abandoned);
   return Done{};
 }
@@ -158,6 +160,11 @@ void RecordModel::restart(DataLoss loss, Real now) {
   run_ += 1;
   listening_.clear();
   if (loss == DataLoss::none) return;
+  if (loss == DataLoss::last_mark) {
+    if (record_.is_given_back) record_.mark = Mark::held;
+    record_.is_given_back = false;
+    return;
+  }
   record_ = loss == DataLoss::stale ? saved_ : Place{};
   queue_.clear();
 }
@@ -177,6 +184,7 @@ void RecordModel::delete_early(Real) {
 void RecordModel::end(Real) {
   ended_ = true;
   record_.mark = Mark::abandoned;
+  record_.is_given_back = false;
 }
 
 void RecordModel::touch(Duration lease, Real now) {

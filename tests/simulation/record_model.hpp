@@ -48,6 +48,7 @@ class RecordModel : public StoreModel {
     Vacancy vacancy{};
     std::uint64_t run = 0;  // of the server that granted it
     bool repaired = false;  // written anew by a renewal
+    bool is_given_back = false;
     Caller holder;
     ServerTime renewed;
     ServerTime until;

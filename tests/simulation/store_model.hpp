@@ -50,7 +50,8 @@ struct Pushed {
   Observation what;
 };
 
-enum class DataLoss { none, stale, everything };
+// last_mark: that somebody has given its term back, unless another one was granted since.
+enum class DataLoss { none, last_mark, stale, everything };
 
 class StoreModel {
  public:

@@ -87,9 +87,14 @@ void World::after_renewal() {
   strike_soon(Duration{1}, plan_.lease / 50, {{}, Fault::Kind::wipe, 0, {}, 0});
 }
 
-// A term was given back. Later the store is wiped, and copies of the old messages arrive after all.
+// A term was given back. The server crashes, and has forgotten that. Or later the store is wiped,
+// and copies of the old messages arrive after all.
 void World::after_resign(const Arrival& resign) {
-  if (!plan_.adversary || !plan_.loses_data || is_calm() || !random_.chance(0.7)) return;
+  if (!plan_.adversary || is_calm()) return;
+  if (random_.chance(0.2)) {
+    strike_soon(Duration{1}, plan_.lease / 50, {{}, Fault::Kind::outage, 0, plan_.lease / 200, 3});
+  }
+  if (!plan_.loses_data || !random_.chance(0.7)) return;
   const auto& renewal = processes_[resign.caller.process].last_renewal;
   if (!renewal) return;
   const Real wiped = now_ + random_.between(Duration::zero(), plan_.lease / 2);

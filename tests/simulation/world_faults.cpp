@@ -92,15 +92,15 @@ void World::outage(const Fault& fault) {
   const Real until = now_ + fault.length;
   server_down_until_ = std::max(server_down_until_, until);
   liveness_.disturbed(server_down_until_);
-  DataLoss loss = DataLoss::none;
-  if (fault.variant % 3 == 1) loss = DataLoss::stale;
-  if (fault.variant % 3 == 2) loss = DataLoss::everything;
-  note("the server goes down, to come back with " + std::string(loss == DataLoss::none ? "its data"
-                                                                : loss == DataLoss::stale
-                                                                    ? "old data"
-                                                                    : "nothing"));
+  const auto [loss, with] = [&]() -> std::pair<DataLoss, std::string> {
+    if (fault.variant % 3 == 1) return {DataLoss::stale, "old data"};
+    if (fault.variant % 3 == 2) return {DataLoss::everything, "nothing"};
+    if (fault.variant % 2 == 1) return {DataLoss::last_mark, "its data, but for the last mark"};
+    return {DataLoss::none, "its data"};
+  }();
+  note("the server goes down, to come back with " + with);
   store_->restart(loss, server_down_until_);
-  if (loss != DataLoss::none) after_loss(server_down_until_);
+  if (fault.variant % 3 != 0) after_loss(server_down_until_);
 }
 
 // Data that vanish under a running server. Where the store cannot hear its leaders, that is not

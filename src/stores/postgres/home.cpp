@@ -65,11 +65,11 @@ Error refused(ErrorCode code, std::string sentence, bool retryable) {
 }  // namespace
 
 Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const Tables& tables,
-           Lost lost, std::shared_ptr<PGconn> adopted)
+           Handlers handlers, std::shared_ptr<PGconn> adopted)
     : loop_(loop),
       settings_(std::move(settings)),
       tables_(tables),
-      lost_(std::move(lost)),
+      handlers_(std::move(handlers)),
       by_clock_(settings_->mode == PostgresMode::lease || settings_->strict),
       by_lock_(settings_->mode == PostgresMode::advisory),
       is_adopted_(adopted != nullptr),
@@ -82,7 +82,7 @@ Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const 
                       const std::weak_ptr alive = alive_;
                       const bool has_served = std::exchange(has_served_, false);
                       is_settled(why);
-                      if (has_served && !alive.expired()) lost_(why);
+                      if (has_served && !alive.expired()) handlers_.lost(why);
                     }},
                // A lock session that is closed too early frees the lock while its holder still
                // believes in it: it is kept until no term on it can be valid.
@@ -331,8 +331,11 @@ void Home::close_life() {
 void Home::open_life() {
   Array before;
   for (const std::int64_t each : lives_before_) before.add(each);
+  Array led;
+  for (const std::string& each : handlers_.led()) led.add(each);
   session_.send({statement(open_session, tables_),
-                 {std::to_string(life_), std::to_string(micros(settings_->lease)), before.text()}},
+                 {std::to_string(life_), std::to_string(micros(settings_->lease)), before.text(),
+                  led.text()}},
                 while_settling([this](const Delivered& answer) {
                   lives_before_.clear();
                   news = answer.rows.number(0, 0).value_or(0);

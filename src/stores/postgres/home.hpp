@@ -14,10 +14,13 @@ namespace conclave::postgres {
 
 class Home {
  public:
-  using Lost = std::function<void(const Error&)>;
+  struct Handlers {
+    std::function<void(const Error&)> lost;
+    std::function<std::vector<std::string>()> led;  // the attempts that are led by
+  };
 
   Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const Tables& tables,
-       Lost lost, std::shared_ptr<PGconn> adopted);
+       Handlers handlers, std::shared_ptr<PGconn> adopted);
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
 
@@ -28,6 +31,8 @@ class Home {
   [[nodiscard]] std::int64_t life() const noexcept { return life_; }
   [[nodiscard]] std::string kind() const;  // as the rows have it
   [[nodiscard]] bool is_judged_by_clock() const noexcept { return by_clock_; }
+  // Whether this session ends with the server: through a pooler it may outlive it.
+  [[nodiscard]] bool sees_crashes() const { return !session_.is_pooled(); }
   // For how long this server has decided.
   [[nodiscard]] Duration age_at(Instant now) const noexcept;
   [[nodiscard]] const std::string& where() const { return session_.where(); }
@@ -76,7 +81,7 @@ class Home {
   net::AsioLoop& loop_;
   const std::shared_ptr<const Settings> settings_;
   const Tables& tables_;
-  const Lost lost_;
+  const Handlers handlers_;
   const bool by_clock_;
   const bool by_lock_;
   const bool is_adopted_;

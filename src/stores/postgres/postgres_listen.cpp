@@ -163,6 +163,7 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
         ears_.is_held_by(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
                          record != nullptr ? record->term : Term{});
     if (is_new) look_pause_ = {};
+    if (record != nullptr && released_ == each) released_.clear();
     ears_.tell(each, *seen);
     if (alive.expired()) return;
     // Without tables nobody knows the last term, and whoever has seen one takes that for old news.

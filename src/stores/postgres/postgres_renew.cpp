@@ -104,7 +104,8 @@ Operation PostgresStore::resign(Resignation resignation,
       often(verbs_.resign,
             {resignation.election, to_text(resignation.attempt), term,
              resignation.was_valid ? "released" : "abandoned", channel(resignation.election),
-             is_idle && settings_->mode == PostgresMode::advisory ? "t" : "f"}),
+             is_idle && settings_->mode == PostgresMode::advisory ? "t" : "f",
+             home_.sees_crashes() ? "t" : "f"}),
       [](const Delivered& answer) -> conclave::Answer {
         if (answer.rows.empty()) return Gone{};
         return Done{};

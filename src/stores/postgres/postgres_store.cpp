@@ -15,6 +15,8 @@ namespace {
 
 // More in one statement would keep others from their rows.
 constexpr std::size_t bids_at_a_time = 1000;
+// Long enough for a place to be taken, and for that to be told.
+constexpr Duration courtesy = std::chrono::milliseconds{2};
 
 Traits traits_of(const Settings& settings, bool is_adopted) {
   Traits traits;
@@ -45,12 +47,14 @@ PostgresStore::PostgresStore(std::shared_ptr<net::AsioLoop> loop,
     : loop_(std::move(loop)),
       settings_(std::move(settings)),
       tables_(settings_->schema, settings_->prefix),
-      verbs_(settings_->tables ? verbs_on(tables_) : verbs_on_locks(micros(settings_->lease))),
       is_adopted_(adopted != nullptr),
       traits_(traits_of(*settings_, is_adopted_)),
-      home_(
-          *loop_, settings_, tables_, [this](const Error& why) { is_lost(why); },
-          std::move(adopted)),
+      verbs_(settings_->tables ? verbs_on(tables_, traits_.judge == LeaseJudge::server)
+                               : verbs_on_locks(micros(settings_->lease))),
+      home_(*loop_, settings_, tables_,
+            {.lost = [this](const Error& why) { is_lost(why); },
+             .led = [this] { return attempts_led(); }},
+            std::move(adopted)),
       own_side_(is_adopted_ ? nullptr : make_side()),
       side_(own_side_ != nullptr ? *own_side_ : home_.session()),
       calls_(*loop_, [this] { return given_up(home_.where()); }) {}
@@ -83,6 +87,7 @@ std::string PostgresStore::channel(std::string_view election) const {
 void PostgresStore::cancel(Operation operation) {
   const auto election = ears_.cancel(operation);
   if (!election) return calls_.give_up(operation);
+  outrun_.erase(*election);
   leave_if_idle();
   if (!side_.is_established()) return;
   to_hear_.insert(*election);
@@ -97,6 +102,13 @@ void PostgresStore::is_led_no_more(const std::string& election, const Attempt& a
   if (!term || led->second.term == *term) led_.erase(led);
 }
 
+std::vector<std::string> PostgresStore::attempts_led() const {
+  std::vector<std::string> attempts;
+  attempts.reserve(led_.size());
+  for (const auto& [election, led] : led_) attempts.push_back(to_text(led.attempt));
+  return attempts;
+}
+
 // The last one here has gone, and perhaps the process will, too.
 void PostgresStore::leave_if_idle() {
   if (ears_.is_empty() && led_.empty() && bids_.empty() && !bidding_) home_.close_life();
@@ -104,13 +116,20 @@ void PostgresStore::leave_if_idle() {
 
 // ---------------------------------------------------------------- campaign
 
+// A place that was told to be free is asked for at once, but not by who was outrun the last time:
+// of a large fleet one gets it, and it gets it sooner if the others stay where they are.
 Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done) {
   if (auto error = check_bid(bid))
     return calls_.reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
+  if (released_ == bid.election && outrun_.contains(bid.election)) {
+    released_.clear();
+    return calls_.reply(std::move(done), CampaignAnswer{Held{.look_again_in = courtesy}});
+  }
   auto call = calls_.begin<CampaignAnswer>(std::move(done));
   const Operation operation = call->operation;
+  const bool hurries = released_ == bid.election && bids_.empty() && !bidding_;
   bids_.push_back({std::move(bid), std::move(call), now()});
-  bid_soon();
+  hurries ? this->bid() : bid_soon();
   return operation;
 }
 
@@ -144,8 +163,7 @@ void PostgresStore::bid() {
   if (some.empty()) return;
   bidding_ = true;
   const bool was_told = std::exchange(released_, {}) == some.front().bid.election;
-  const bool is_released =
-      was_told && some.size() == 1 && !some.front().was_taken && !verbs_.take_released.empty();
+  const bool is_released = was_told && some.size() == 1 && !verbs_.take_released.empty();
   home_.prepare(calls_.while_alive(
       [this, is_released, some = std::move(some)](const std::optional<Error>& failed) mutable {
         has_home_ = !failed;
@@ -163,7 +181,7 @@ void PostgresStore::bid() {
 
 Statement PostgresStore::together(const std::vector<Standing>& some) const {
   Array names, attempts, candidates, metadata, floors, terms, stamps, expected, channels;
-  for (const auto& [bid, call, since, was_taken] : some) {
+  for (const auto& [bid, call, since] : some) {
     names.add(bid.election);
     attempts.add(to_text(bid.attempt));
     candidates.add(bid.candidate);
@@ -198,7 +216,6 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
   home_.send(std::move(statement), calls_.while_alive([this, is_released, some = std::move(some)](
                                                           const Result<Delivered>& answer) mutable {
     bidding_ = false;
-    // Somebody else was quicker: then who that is, or whatever it is.
     const bool is_taken = is_released && answer && answer->rows.empty();
     const bool is_lost =
         !is_released && answer && !answer->rows.empty() && has_lost_life(answer->rows, 17);
@@ -210,13 +227,23 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
       if (!alive.expired()) home_.leave(home_.shared());
       return;
     }
-    if (is_taken || is_lost) {  // nothing was granted: once more
-      for (Standing& each : some) each.was_taken = is_taken;
+    if (is_taken) return was_outrun(some.front());
+    if (is_lost) {  // nothing was granted: once more
       bids_.insert(bids_.begin(), some.begin(), some.end());
       return bid_soon();
     }
     tell(some, answer);
   }));
+}
+
+// Somebody else was quicker, or something else is the matter: a bid finds out what, but not while
+// who has won waits for the disk.
+void PostgresStore::was_outrun(const Standing& bidder) {
+  outrun_.insert(bidder.bid.election);
+  const Duration pause = pause_before(bidder.bid.election, courtesy);
+  const auto alive = calls_.alive();
+  calls_.answer(bidder.call, CampaignAnswer{Held{.look_again_in = pause}});
+  if (!alive.expired()) bid_soon();
 }
 
 // Who does not hear it, finds it out by a bid.
@@ -233,7 +260,7 @@ void PostgresStore::tell(const std::vector<Standing>& some, const Result<Deliver
     if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
   }
   const auto alive = calls_.alive();
-  for (const auto& [bid, call, since, was_taken] : some) {
+  for (const auto& [bid, call, since] : some) {
     const auto row = rows.find(bid.election);
     if (!answer) {
       calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});
@@ -255,6 +282,7 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
   if (auto granted = granted_in(answer, row)) {
     granted->server_age = age;
     pauses_.erase(bid.election);
+    outrun_.erase(bid.election);
     led_[bid.election] = {bid.attempt, granted->term};
     return *granted;
   }

@@ -41,8 +41,7 @@ class PostgresStore final : public Store {
   struct Standing {
     Bid bid;
     net::CallPtr<CampaignAnswer> call;
-    Instant since{};         // when it came
-    bool was_taken = false;  // when it came to a place that was told to be free
+    Instant since{};  // when it came
   };
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;
@@ -57,7 +56,9 @@ class PostgresStore final : public Store {
   void is_led_no_more(const std::string& election, const Attempt& attempt,
                       std::optional<Term> term);
   void leave_if_idle();
+  void was_outrun(const Standing& bidder);
   void tell_others(const std::string& election, const Rows& granted);
+  [[nodiscard]] std::vector<std::string> attempts_led() const;
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
   [[nodiscard]] Duration pause_before(const std::string& election, Duration first);
 
@@ -115,9 +116,9 @@ class PostgresStore final : public Store {
   const std::shared_ptr<net::AsioLoop> loop_;
   const std::shared_ptr<const Settings> settings_;
   const Tables tables_;
-  const Verbs verbs_;
   const bool is_adopted_;
   const Traits traits_;
+  const Verbs verbs_;
   struct Led {
     Attempt attempt{};
     Term term{};
@@ -127,6 +128,7 @@ class PostgresStore final : public Store {
   std::deque<Standing> bids_;
   std::map<std::string, Duration> pauses_;  // before the next bid for a row that is in use
   std::string released_;                    // the last election of which that was told
+  std::set<std::string> outrun_;            // where somebody was quicker when that was told
   bool bid_planned_ = false;
   bool bidding_ = false;
   bool has_home_ = true;           // as the last bid found

@@ -76,7 +76,9 @@ swept as (
     select s.life from {session} s, clock where s.renewed < clock.now - greatest(10 * least(s.lease, 100000000000000000), 3600000000)
       and s.life <> all($3::bigint[]) and not exists (select from {election} e where e.life = s.life and e.state = 'held')
     for update of s skip locked)),
-moved as (update {election} set life = $1, stamp = stamp + 1 where life = any($3::bigint[]) and state = 'held')
+moved as (
+  update {election} set life = $1, stamp = stamp + 1
+  where life = any($3::bigint[]) and state = 'held' and attempt = any($4::text[]))
 insert into {session} as s (life, lease, renewed, stamp, news)
 select $1, $2, coalesce(max(b.renewed), min(clock.now)), greatest(max(b.stamp), min(clock.now)) + 1, coalesce(max(b.news), 0) + 1
 from clock left join before b on true
@@ -184,6 +186,19 @@ from verdict v cross join clock left join granted g using (name) left join found
 )sql";
 
 const std::string_view take_released = R"sql(
+update {election} e set term = greatest(e.term + 1, free.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
+  kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
+  granted = free.now, vacated = null
+from (
+  select f.name, (extract(epoch from clock_timestamp()) * 1000000)::bigint as now from {election} f
+  where f.name = $1 and f.state = 'released' and not f.ended and f.format <= 1 and f.attempt <> $2 and f.term >= $5
+    and ($9::int is null or pg_backend_pid() = $9) for update skip locked) free
+where e.name = free.name
+returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted,
+  set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false)
+)sql";
+
+const std::string_view take_released_by_clock = R"sql(
 with found as materialized (
   select e.name from {election} e where e.name = $1 and e.state = 'released' and not e.ended
     and e.format <= 1 and e.attempt <> $2 and e.term >= $5
@@ -228,12 +243,11 @@ from due d order by d.ord
 )sql";
 
 const std::string_view resign = R"sql(
-with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
-left_free as (
-  update {election} e set state = $4, vacated = clock.now, stamp = e.stamp + 1 from clock
-  where e.name = $1 and e.format <= 1 and e.attempt = $2 and ($3::bigint is null or e.term = $3) and e.state = 'held'
-  returning e.name, e.term)
-select pg_notify($5, $4 || ' ' || term || ' ' || name), case when $6 then set_config('idle_session_timeout', '0', false) end from left_free
+update {election} e set state = $4, stamp = e.stamp + 1, vacated = (extract(epoch from clock_timestamp()) * 1000000)::bigint
+where e.name = $1 and e.format <= 1 and e.attempt = $2 and ($3::bigint is null or e.term = $3) and e.state = 'held'
+returning pg_notify($5, $4 || ' ' || e.term || ' ' || e.name),
+  case when $6 then set_config('idle_session_timeout', '0', false) end,
+  case when $7 then set_config('synchronous_commit', 'off', true) end
 )sql";
 
 const std::string_view look = R"sql(
@@ -275,9 +289,10 @@ purged as (delete from {election} e using verdict v where e.name = v.name and v.
 select word from verdict
 )sql";
 
-Verbs verbs_on(const Tables& tables) {
-  return {statement(campaign, tables), statement(take_released, tables), statement(renew, tables),
-          statement(resign, tables), statement(look, tables)};
+Verbs verbs_on(const Tables& tables, bool by_clock) {
+  return {statement(campaign, tables),
+          statement(by_clock ? take_released_by_clock : take_released, tables),
+          statement(renew, tables), statement(resign, tables), statement(look, tables)};
 }
 
 }  // namespace conclave::postgres

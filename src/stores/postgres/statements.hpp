@@ -41,10 +41,12 @@ struct Tables {
 extern const std::string_view create_tables;
 
 // ---- a session row: a process whose lease is judged by the server's clock
-// $1 life, $2 lease, $3 the lives before, as far as they may have been opened. What the process
-// holds moves to the new one; what was asked for in the name of an old one, and comes late, finds
-// it gone. Rows that nobody has renewed for an hour, and that hold nothing, are swept away with it:
-// whoever still is there finds that out with its next bid. The news.
+// $1 life, $2 lease, $3 the lives before, as far as they may have been opened, $4 the attempts that
+// the process leads by. Those move to the new one; what was asked for in the name of an old one,
+// and comes late, finds it gone. So does a place that was given back by a mark that the server has
+// forgotten: nobody keeps it alive. Rows that nobody has renewed for an hour, and that hold
+// nothing, are swept away with it: whoever still is there finds that out with its next bid. The
+// news.
 extern const std::string_view open_session;
 extern const std::string_view close_session;  // $1 life; unless something is held in its name
 
@@ -63,6 +65,7 @@ extern const std::string_view campaign;
 // free, or cannot be told without waiting. The others are not told: they would wake up while who
 // has won still waits for the answer.
 extern const std::string_view take_released;
+extern const std::string_view take_released_by_clock;
 extern const std::string_view tell;  // $1 channel, $2 letter
 
 // $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row,
@@ -70,7 +73,8 @@ extern const std::string_view tell;  // $1 channel, $2 letter
 extern const std::string_view renew;
 
 // $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel, $6 whether nothing else is held on
-// this session. A row if it was held.
+// this session, $7 whether a crash of the server may forget it: then nobody waits for the disk. The
+// next grant does, and the server's log has the mark before it. A row if it was held.
 extern const std::string_view resign;
 
 // $1 names, $2 the life whose lock is of this session, or 0. For each that there is: name, format,
@@ -89,7 +93,7 @@ struct Verbs {
   std::string resign{};
   std::string look{};
 };
-[[nodiscard]] Verbs verbs_on(const Tables& tables);
+[[nodiscard]] Verbs verbs_on(const Tables& tables, bool by_clock);
 [[nodiscard]] Verbs verbs_on_locks(std::int64_t lease);  // that of ours, in microseconds
 
 }  // namespace conclave::postgres
