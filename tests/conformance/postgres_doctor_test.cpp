@@ -67,9 +67,28 @@ TEST(PostgresDoctor, KnowsAStandbyAndWhoWaitsForIt) {
 }
 
 TEST(PostgresDoctor, WarnsOfAStandbyThatIsWaitedForInVain) {
-  const PostgresServer server({.extra = {"synchronous_standby_names = 'nobody'"}});
-  expect_finding(findings(server.url()), "synchronous_standby_names nobody", Severity::danger,
-                 "connect the standby");
+  PostgresServer server(good());
+  make_tables(server);
+  const auto wait_for = [&](const std::string& names) {
+    server.exec("alter system set synchronous_standby_names = '" + names + "'");
+    server.exec("select pg_reload_conf()");
+    while (server.value("show synchronous_standby_names") != names) continue;  // it reads that soon
+  };
+  const auto expect_danger = [&](const std::string& names, const std::string& count) {
+    wait_for(names);
+    expect_finding(findings(server.url()), "synchronous_standby_names " + names, Severity::danger,
+                   "connect the standby");
+    for (const Finding& each : findings(server.url())) {
+      if (each.severity != Severity::danger) continue;
+      EXPECT_NE(each.problem.find(count), std::string::npos) << each.problem;
+    }
+  };
+  expect_danger("nobody", "wait for 1, and 0");
+  wait_for("");
+  const auto standby = server.standby();
+  const std::string its_name = server.value("select application_name from pg_stat_replication");
+  expect_danger("FIRST 2 (" + its_name + ", nobody)", "wait for 2, and 1");
+  expect_danger("nobody", "wait for 1, and 0");
 }
 
 // ---------------------------------------------------------------- poolers

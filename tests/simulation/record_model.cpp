@@ -159,14 +159,11 @@ void RecordModel::restart(DataLoss loss, Real now) {
   if (!kind_.server_judges) return;
   run_ += 1;
   listening_.clear();
-  if (loss == DataLoss::none) return;
-  if (loss == DataLoss::last_mark) {
-    if (record_.is_given_back) record_.mark = Mark::held;
-    record_.is_given_back = false;
-    return;
-  }
-  record_ = loss == DataLoss::stale ? saved_ : Place{};
-  queue_.clear();
+  if (loss == DataLoss::last_mark && record_.is_given_back) record_.mark = Mark::held;
+  if (loss == DataLoss::stale) record_ = saved_;
+  if (loss == DataLoss::everything) record_ = {};
+  if (loss == DataLoss::stale || loss == DataLoss::everything) queue_.clear();
+  record_.is_given_back = false;  // what is there now was on the disk
 }
 
 void RecordModel::observe(const Caller& caller, Real now) {

@@ -18,7 +18,10 @@ constexpr std::string_view find_usable =
 constexpr std::string_view asked = R"sql(
 select current_setting('server_version_num')::bigint, pg_is_in_recovery(), current_setting('fsync'),
   (select reset_val from pg_settings where name = 'synchronous_commit'), current_setting('synchronous_standby_names'),
-  (select count(*) from pg_stat_replication), current_setting('max_connections')::bigint
+  (select count(*) from pg_stat_replication),
+  (select count(*) from pg_stat_replication where sync_state is null or sync_state in ('sync', 'quorum')),
+  coalesce(substring(current_setting('synchronous_standby_names') from '(?i)^\s*(?:first\s+|any\s+)?(\d+)\s*\(')::bigint, 1),
+  current_setting('max_connections')::bigint
     - current_setting('superuser_reserved_connections')::bigint, (select count(*) from pg_stat_activity where datid is not null),
   (select rolconnlimit from pg_roles where rolname = current_user),
   (select count(*) from pg_stat_activity where usename = current_user),

@@ -19,6 +19,8 @@ enum Fact : std::size_t {
   synchronous_commit,
   synchronous_standbys,
   standbys,
+  heeded_standbys,  // all, where the role may not see which
+  wanted_standbys,
   most_connections,
   connections,
   most_of_role,
@@ -181,10 +183,12 @@ class Judge {
            "the last grant, and then two lead for up to a lease; only the term tells them apart",
            "set synchronous_standby_names, or fence with the term");
     }
-    if (number(standbys) == 0 && waits) {
+    if (waits && number(heeded_standbys) < number(wanted_standbys)) {
       tell(Severity::danger, "synchronous_standby_names " + text(synchronous_standbys),
-           "no standby is connected, and commits wait for one: nobody can be elected or stay so",
-           "connect the standby, or empty synchronous_standby_names");
+           "commits wait for " + std::to_string(number(wanted_standbys)) + ", and " +
+               std::to_string(number(heeded_standbys)) +
+               " of them are connected: nobody can be elected or stay so",
+           "connect the standby, or change synchronous_standby_names");
     }
     if (number(standbys) > 0 && by_lock() && !settings_.strict) {
       tell(Severity::warning, "mode=advisory",

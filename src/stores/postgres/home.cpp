@@ -14,13 +14,12 @@ namespace {
 
 constexpr std::int64_t oldest_version = 140000;  // that has idle_session_timeout
 
-// Whether the tables are there, as far as the first statement would not find it out.
+// After the shape of the tables; whether they are there, and ours.
 constexpr std::string_view greeting = R"sql(
 select pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_version_num')::int,
   (extract(epoch from clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
   case when pg_is_in_recovery() then '' else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end,
-  (select count(*) from pg_class where oid in (to_regclass($1), to_regclass($2), to_regclass($3)) and relpersistence = 'p') = 3
-    and exists (select from pg_index where indrelid = to_regclass($1) and indisunique and indnatts = 2)
+  (select bool_and(found is not null) from ours) and not exists (select from misfit)
 )sql";
 
 // Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
@@ -104,7 +103,8 @@ std::vector<Statement> Home::setup() {
   if (life_ != 0 && by_clock_ && !by_lock_) lives_before_.push_back(life_);
   life_ = random_life();
   std::vector<Statement> statements{
-      {std::string(greeting), {tables_.election, tables_.session, tables_.server}}};
+      {"with " + our_tables("to_regclass(name)") + std::string(greeting),
+       {tables_.election, tables_.session, tables_.server}}};
   if (by_lock_) statements.push_back(lock(std::to_string(session_.backend_pid())));
   return statements;
 }

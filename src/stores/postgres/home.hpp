@@ -2,8 +2,8 @@
 //
 // After each connect the server is greeted, the tables are made where they are missing, and a new
 // life begins: a random number, which is the key of an advisory lock, the key of a session row, or
-// both. In mode advisory the terms of an old life are over with its session; by the clock they move
-// along to the new one.
+// both. In mode advisory the terms of an old life are over with its session; by the clock those
+// that are led move along to the new one.
 #pragma once
 
 #include "stores/postgres/pooler.hpp"

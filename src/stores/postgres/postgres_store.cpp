@@ -116,13 +116,11 @@ void PostgresStore::leave_if_idle() {
 
 // ---------------------------------------------------------------- campaign
 
-// A place that was told to be free is asked for at once, but not by who was outrun the last time:
-// of a large fleet one gets it, and it gets it sooner if the others stay where they are.
+// A place that was told to be free is asked for at once, but not by who was outrun the last time.
 Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done) {
   if (auto error = check_bid(bid))
     return calls_.reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
-  if (released_ == bid.election && outrun_.contains(bid.election)) {
-    released_.clear();
+  if (yields(bid.election)) {
     return calls_.reply(std::move(done), CampaignAnswer{Held{.look_again_in = courtesy}});
   }
   auto call = calls_.begin<CampaignAnswer>(std::move(done));
@@ -131,6 +129,15 @@ Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> d
   bids_.push_back({std::move(bid), std::move(call), now()});
   hurries ? this->bid() : bid_soon();
   return operation;
+}
+
+// Of a large fleet one gets the place, and it gets it sooner if the others ask a little later.
+// Once: then it is asked in full, whatever is told meanwhile, and by whomever.
+bool PostgresStore::yields(const std::string& election) {
+  const auto outrun = outrun_.find(election);
+  if (released_ != election || outrun == outrun_.end()) return false;
+  released_.clear();
+  return !std::exchange(outrun->second, true);
 }
 
 // Those of one moment travel together, and so do those that come while others are on their way.
@@ -239,7 +246,7 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
 // Somebody else was quicker, or something else is the matter: a bid finds out what, but not while
 // who has won waits for the disk.
 void PostgresStore::was_outrun(const Standing& bidder) {
-  outrun_.insert(bidder.bid.election);
+  outrun_[bidder.bid.election] = true;
   const Duration pause = pause_before(bidder.bid.election, courtesy);
   const auto alive = calls_.alive();
   calls_.answer(bidder.call, CampaignAnswer{Held{.look_again_in = pause}});
@@ -285,6 +292,9 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
     outrun_.erase(bid.election);
     led_[bid.election] = {bid.attempt, granted->term};
     return *granted;
+  }
+  if (const auto outrun = outrun_.find(bid.election); outrun != outrun_.end()) {
+    outrun->second = false;
   }
   auto held = held_in(answer.rows, row, settings_->lease);
   if (!held) return Unknown{nonsense(home_.where())};

@@ -56,6 +56,7 @@ class PostgresStore final : public Store {
   void is_led_no_more(const std::string& election, const Attempt& attempt,
                       std::optional<Term> term);
   void leave_if_idle();
+  [[nodiscard]] bool yields(const std::string& election);
   void was_outrun(const Standing& bidder);
   void tell_others(const std::string& election, const Rows& granted);
   [[nodiscard]] std::vector<std::string> attempts_led() const;
@@ -128,7 +129,8 @@ class PostgresStore final : public Store {
   std::deque<Standing> bids_;
   std::map<std::string, Duration> pauses_;  // before the next bid for a row that is in use
   std::string released_;                    // the last election of which that was told
-  std::set<std::string> outrun_;            // where somebody was quicker when that was told
+  // Where somebody was quicker when that was told; whether the next bid has to ask all the same.
+  std::map<std::string, bool> outrun_;
   bool bid_planned_ = false;
   bool bidding_ = false;
   bool has_home_ = true;           // as the last bid found

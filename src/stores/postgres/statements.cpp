@@ -65,6 +65,8 @@ create table if not exists {election} (
 create index if not exists {index} on {election} (life)
 )sql";
 
+// In the CASE the server looks attempts up in a table of hashes: they may be ten thousand, as the
+// rows are.
 const std::string_view open_session = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
 held as materialized (
@@ -78,7 +80,7 @@ swept as (
     for update of s skip locked)),
 moved as (
   update {election} set life = $1, stamp = stamp + 1
-  where life = any($3::bigint[]) and state = 'held' and attempt = any($4::text[]))
+  where life = any($3::bigint[]) and state = 'held' and case when attempt in (select unnest($4::text[])) then true end)
 insert into {session} as s (life, lease, renewed, stamp, news)
 select $1, $2, coalesce(max(b.renewed), min(clock.now)), greatest(max(b.stamp), min(clock.now)) + 1, coalesce(max(b.news), 0) + 1
 from clock left join before b on true
@@ -205,12 +207,12 @@ with found as materialized (
     and ($9::int is null or pg_backend_pid() = $9) for update skip locked),
 clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now from found),
 mine as materialized (
-  select s.life from {session} s where s.life = $6 and $8 <> 'advisory' and exists (select from found) for update skip locked),
+  select s.life from {session} s where s.life = $6 and exists (select from found) for update skip locked),
 taken as (
   update {election} e set term = greatest(e.term + 1, clock.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
     kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
     granted = clock.now, vacated = null
-  from found, clock where e.name = found.name and ($8 = 'advisory' or exists (select from mine))
+  from found, clock where e.name = found.name and exists (select from mine)
   returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted),
 renewed as (
   update {session} s set renewed = clock.now, stamp = s.stamp + 1 from mine, clock

@@ -63,7 +63,7 @@ extern const std::string_view campaign;
 // work. $1 name, $2 attempt, $3 candidate, $4 metadata, $5 floor, $6 life, $7 lease, $8 kind, $9 as
 // $13 above. A row with the first seven columns of a grant; none when it is anything else than
 // free, or cannot be told without waiting. The others are not told: they would wake up while who
-// has won still waits for the answer.
+// has won still waits for the answer. By a lock alone, and with a session row.
 extern const std::string_view take_released;
 extern const std::string_view take_released_by_clock;
 extern const std::string_view tell;  // $1 channel, $2 letter
