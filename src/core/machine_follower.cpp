@@ -137,7 +137,14 @@ void Machine::saw(const Record& record, bool in_reply, Instant now) {
   if (record.term < highest_term_seen_) return;  // restored from the past: counts as absent
   highest_term_seen_ = record.term;
   in_reply ? evidence_.answered(record, now) : evidence_.observed(record, now);
-  if (is_remnant(record.attempt)) return;  // waited for, but nobody's turn
+  if (is_remnant(record.attempt)) {  // waited for, but nobody's turn
+    // It was given back, and is there again: the store has forgotten that, as after a promotion. A
+    // session that renews all that it holds would keep it for ever.
+    if (releases_.was_done(record.attempt)) {
+      releases_.give_back(record.term, record.attempt, false, now);
+    }
+    return;
+  }
   role_known_ = true;
   note_leader(record.leader, record.term);
   if (cool_down_ && record.term > cool_down_->after) cool_down_.reset();

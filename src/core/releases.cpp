@@ -44,6 +44,7 @@ bool Releases::answered(OpId op, const Answer& answer, Instant now, Duration ret
     return each.call && each.call->op == op;
   });
   if (item == items_.end()) return false;
+  if (std::holds_alternative<Done>(answer)) done_ = item->attempt;
   if (std::holds_alternative<Done>(answer) || std::holds_alternative<Gone>(answer)) {
     remove(op);
     return true;
@@ -66,6 +67,10 @@ bool Releases::quiet() const noexcept {
 bool Releases::has(Attempt attempt) const noexcept {
   return std::any_of(items_.begin(), items_.end(),
                      [&](const Item& item) { return item.attempt == attempt; });
+}
+
+bool Releases::was_done(Attempt attempt) const noexcept {
+  return done_ == attempt && !has(attempt);
 }
 
 std::optional<Instant> Releases::next_wakeup(Duration request_timeout) const noexcept {

@@ -43,6 +43,8 @@ class Releases {
   [[nodiscard]] bool quiet() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return items_.empty(); }
   [[nodiscard]] bool has(Attempt attempt) const noexcept;
+  // The last one that the store has taken back, and nothing more is to be done about it.
+  [[nodiscard]] bool was_done(Attempt attempt) const noexcept;
   [[nodiscard]] std::optional<Instant> next_wakeup(Duration request_timeout) const noexcept;
 
  private:
@@ -60,6 +62,7 @@ class Releases {
   void remove(OpId op);
 
   std::forward_list<Item> items_;  // in the order in which they came; mostly none
+  std::optional<Attempt> done_;
 };
 
 }  // namespace conclave::core

@@ -33,7 +33,7 @@ TEST_P(Disturbed, T04_TheFaultMovesAndTheRolesSwap) {
   second.faults->partition();
   ASSERT_TRUE(until_leads(first));
   EXPECT_FALSE(second->leads());
-  EXPECT_EQ(first->count<core::Failed>(), errors);
+  EXPECT_EQ(first->count<core::Failed>(), errors) << trouble_of(first);
 }
 
 TEST_P(Disturbed, T10_AStoreThatIsDownAtTheStartIsReportedAndRetried) {

@@ -63,7 +63,8 @@ TEST(ObservedByFollower, AGrantThatASessionLossOvertookIsAskedForAgain) {
   EXPECT_EQ(rig.state(), "leading");
 }
 
-// What is left of an own bid in the store is waited for, but it is nobody's turn.
+// What is left of an own bid in the store is waited for, but it is nobody's turn. It was taken back
+// before, so the store has forgotten that: once more, and once only.
 TEST(ObservedByFollower, TheOwnGhostIsNoLeaderAndEndsNoCoolDown) {
   Rig rig;
   rig.step(at(0ms), core::Start{});
@@ -73,8 +74,22 @@ TEST(ObservedByFollower, TheOwnGhostIsNoLeaderAndEndsNoCoolDown) {
   rig.resign(at(3ms), Done{});
   Record ghost = record(8, 1, "me");
   ghost.attempt = attempt;
-  EXPECT_EQ(rig.observe(at(4ms), ghost), "");
+  EXPECT_EQ(rig.observe(at(4ms), ghost), "resign #4 term 8, abandoned");
+  EXPECT_EQ(rig.observe(at(5ms), ghost), "");
   EXPECT_EQ(rig.state(), "resting");
+}
+
+// Not where the store had nothing to take back: what is there was never ours, or is not any more.
+TEST(ObservedByFollower, AGhostOfWhatIsGoneIsLeftAlone) {
+  Rig rig;
+  rig.step(at(0ms), core::Start{});
+  const auto attempt = std::get<core::DoCampaign>(rig.outputs().at(1)).attempt;
+  rig.step(at(1ms), core::ResignAsked{});
+  rig.campaign(at(2ms), Unknown{error()});
+  rig.resign(at(3ms), Gone{});
+  Record ghost = record(8, 1, "me");
+  ghost.attempt = attempt;
+  EXPECT_EQ(rig.observe(at(4ms), ghost), "");
 }
 
 TEST(ObservedByFollower, AWakeUpDuringAFailedBidIsNotForgotten) {

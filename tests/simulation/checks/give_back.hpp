@@ -26,8 +26,11 @@ class GiveBack {
     if (call.was_valid && !valid_once) {
       verdict.broken("a grant that was never valid is abandoned, not released", "");
     }
-    if (!call.was_valid && valid_once)
+    // The store may have forgotten it, and more: who gives it back once more is careful.
+    const bool again = spent_.contains(call.attempt);
+    if (!call.was_valid && valid_once && !again) {
       verdict.broken("a valid term is released, not abandoned", "");
+    }
     if (!over) verdict.broken("step down first, then release", "");
     spend(call.attempt);
   }
