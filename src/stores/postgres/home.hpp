@@ -31,8 +31,11 @@ class Home {
   [[nodiscard]] std::int64_t life() const noexcept { return life_; }
   [[nodiscard]] std::string kind() const;  // as the rows have it
   [[nodiscard]] bool is_judged_by_clock() const noexcept { return by_clock_; }
-  // Whether this session ends with the server: through a pooler it may outlive it.
-  [[nodiscard]] bool sees_crashes() const { return !session_.is_pooled(); }
+  // Whether this session ends with the server: through a pooler it may outlive it. Not known before
+  // it is connected.
+  [[nodiscard]] bool sees_crashes() const {
+    return session_.is_established() && !session_.is_pooled();
+  }
   // For how long this server has decided.
   [[nodiscard]] Duration age_at(Instant now) const noexcept;
   [[nodiscard]] const std::string& where() const { return session_.where(); }

@@ -42,7 +42,10 @@ void PostgresStore::heard(const std::string& letter) {
     const Term known = ears_.term_of(mail->election);
     if (mail->term < known) return;  // old news
     ears_.is_held_by(mail->election, 0, {});
-    if (*mail->vacancy == Vacancy::released) released_ = mail->election;
+    if (*mail->vacancy == Vacancy::released && ears_.is_heard(mail->election)) {
+      released_ = mail->election;
+      courtesies_.try_emplace(mail->election);
+    }
     if (mail->term != known) return ears_.tell(mail->election, YourTurn{});
     return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});
   }
@@ -164,6 +167,7 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
                          record != nullptr ? record->term : Term{});
     if (is_new) look_pause_ = {};
     if (record != nullptr && released_ == each) released_.clear();
+    if (record != nullptr && !led_.contains(each)) has_leader(each, record->leader, record->term);
     ears_.tell(each, *seen);
     if (alive.expired()) return;
     // Without tables nobody knows the last term, and whoever has seen one takes that for old news.

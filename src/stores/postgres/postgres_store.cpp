@@ -16,7 +16,7 @@ namespace {
 // More in one statement would keep others from their rows.
 constexpr std::size_t bids_at_a_time = 1000;
 // Long enough for a place to be taken, and for that to be told.
-constexpr Duration courtesy = std::chrono::milliseconds{2};
+constexpr Duration head_start = std::chrono::milliseconds{2};
 
 Traits traits_of(const Settings& settings, bool is_adopted) {
   Traits traits;
@@ -87,7 +87,8 @@ std::string PostgresStore::channel(std::string_view election) const {
 void PostgresStore::cancel(Operation operation) {
   const auto election = ears_.cancel(operation);
   if (!election) return calls_.give_up(operation);
-  outrun_.erase(*election);
+  courtesies_.erase(*election);
+  pauses_.erase(*election);
   leave_if_idle();
   if (!side_.is_established()) return;
   to_hear_.insert(*election);
@@ -116,12 +117,15 @@ void PostgresStore::leave_if_idle() {
 
 // ---------------------------------------------------------------- campaign
 
-// A place that was told to be free is asked for at once, but not by who was outrun the last time.
+// A place that was told to be free is asked for at once, unless others have waited for longer.
 Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done) {
   if (auto error = check_bid(bid))
     return calls_.reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
-  if (yields(bid.election)) {
-    return calls_.reply(std::move(done), CampaignAnswer{Held{.look_again_in = courtesy}});
+  const auto courtesy = courtesies_.find(bid.election);
+  if (released_ == bid.election && courtesy != courtesies_.end() &&
+      courtesy->second.lets_others_go_first(bid.candidate)) {
+    released_.clear();
+    return calls_.reply(std::move(done), CampaignAnswer{Held{.look_again_in = head_start}});
   }
   auto call = calls_.begin<CampaignAnswer>(std::move(done));
   const Operation operation = call->operation;
@@ -129,15 +133,6 @@ Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> d
   bids_.push_back({std::move(bid), std::move(call), now()});
   hurries ? this->bid() : bid_soon();
   return operation;
-}
-
-// Of a large fleet one gets the place, and it gets it sooner if the others ask a little later.
-// Once: then it is asked in full, whatever is told meanwhile, and by whomever.
-bool PostgresStore::yields(const std::string& election) {
-  const auto outrun = outrun_.find(election);
-  if (released_ != election || outrun == outrun_.end()) return false;
-  released_.clear();
-  return !std::exchange(outrun->second, true);
 }
 
 // Those of one moment travel together, and so do those that come while others are on their way.
@@ -246,11 +241,17 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
 // Somebody else was quicker, or something else is the matter: a bid finds out what, but not while
 // who has won waits for the disk.
 void PostgresStore::was_outrun(const Standing& bidder) {
-  outrun_[bidder.bid.election] = true;
-  const Duration pause = pause_before(bidder.bid.election, courtesy);
+  if (!bidder.call->is_open()) return bid_soon();
+  const Duration pause = pause_before(bidder.bid.election, head_start);
   const auto alive = calls_.alive();
   calls_.answer(bidder.call, CampaignAnswer{Held{.look_again_in = pause}});
   if (!alive.expired()) bid_soon();
+}
+
+// Kept only where places are given back.
+void PostgresStore::has_leader(const std::string& election, const std::string& leader, Term term) {
+  const auto found = courtesies_.find(election);
+  if (found != courtesies_.end()) found->second.has_led(leader, term);
 }
 
 // Who does not hear it, finds it out by a bid.
@@ -289,12 +290,9 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
   if (auto granted = granted_in(answer, row)) {
     granted->server_age = age;
     pauses_.erase(bid.election);
-    outrun_.erase(bid.election);
+    has_leader(bid.election, bid.candidate, granted->term);
     led_[bid.election] = {bid.attempt, granted->term};
     return *granted;
-  }
-  if (const auto outrun = outrun_.find(bid.election); outrun != outrun_.end()) {
-    outrun->second = false;
   }
   auto held = held_in(answer.rows, row, settings_->lease);
   if (!held) return Unknown{nonsense(home_.where())};
@@ -306,6 +304,7 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
   }
   if (held->record) {
     pauses_.erase(bid.election);
+    has_leader(bid.election, held->record->leader, held->record->term);
     ears_.is_held_by(bid.election, life_in(answer.rows, row, 16, 15), held->record->term);
     watch_lives();
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "net/calls.hpp"
+#include "stores/postgres/courtesy.hpp"
 #include "stores/postgres/ears.hpp"
 #include "stores/postgres/home.hpp"
 #include "stores/postgres/waiter.hpp"
@@ -56,8 +57,8 @@ class PostgresStore final : public Store {
   void is_led_no_more(const std::string& election, const Attempt& attempt,
                       std::optional<Term> term);
   void leave_if_idle();
-  [[nodiscard]] bool yields(const std::string& election);
   void was_outrun(const Standing& bidder);
+  void has_leader(const std::string& election, const std::string& leader, Term term);
   void tell_others(const std::string& election, const Rows& granted);
   [[nodiscard]] std::vector<std::string> attempts_led() const;
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
@@ -127,10 +128,9 @@ class PostgresStore final : public Store {
   std::map<std::string, Led> led_;  // granted here, and not lost or resigned since
   Ears ears_;
   std::deque<Standing> bids_;
-  std::map<std::string, Duration> pauses_;  // before the next bid for a row that is in use
-  std::string released_;                    // the last election of which that was told
-  // Where somebody was quicker when that was told; whether the next bid has to ask all the same.
-  std::map<std::string, bool> outrun_;
+  std::map<std::string, Duration> pauses_;      // before the next bid for a row that is in use
+  std::string released_;                        // the last election of which that was told
+  std::map<std::string, Courtesy> courtesies_;  // where places were given back
   bool bid_planned_ = false;
   bool bidding_ = false;
   bool has_home_ = true;           // as the last bid found

@@ -1,0 +1,77 @@
+// Who lets others go first, and that all of them get their turn.
+#include "stores/postgres/courtesy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <vector>
+
+namespace conclave::postgres {
+namespace {
+
+TEST(PostgresCourtesy, IsForWhoHasLedBeforeOneself) {
+  Courtesy of_anna;
+  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "nothing is known";
+  of_anna.has_led("bob", {1});
+  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "who has not led asks";
+  of_anna.has_led("anna", {2});
+  of_anna.has_led("carl", {3});
+  EXPECT_TRUE(of_anna.lets_others_go_first("anna")) << "bob has led before, and waits";
+  of_anna.has_led("bob", {4});
+  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "nobody waits for longer";
+}
+
+TEST(PostgresCourtesy, IsShownOnceForEachLeader) {
+  Courtesy of_anna;
+  of_anna.has_led("bob", {1});
+  of_anna.has_led("anna", {2});
+  of_anna.has_led("carl", {3});
+  EXPECT_TRUE(of_anna.lets_others_go_first("anna"));
+  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "that it is free was told once more";
+  of_anna.has_led("carl", {3});
+  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "old news";
+  of_anna.has_led("dora", {4});
+  EXPECT_TRUE(of_anna.lets_others_go_first("anna"));
+}
+
+TEST(PostgresCourtesy, IsNotForWhoIsGone) {
+  Courtesy of_anna;
+  of_anna.has_led("bob", {1});
+  std::uint64_t term = 1;
+  int shown = 0;
+  for (int i = 0; i < 50; ++i) {  // bob never comes back
+    of_anna.has_led("anna", {++term});
+    of_anna.has_led("carl", {++term});
+    shown += of_anna.lets_others_go_first("anna") ? 1 : 0;
+  }
+  EXPECT_LE(shown, 4);
+}
+
+// Of those who ask at once chance takes one, of the others only if there are none.
+TEST(PostgresCourtesy, LetsAllOfThemLead) {
+  constexpr std::size_t count = 5;
+  std::array<Courtesy, count> all;
+  std::array<int, count> led{};
+  std::minstd_rand random{7};
+  std::size_t leader = 0;
+  std::size_t asked_last = 0;
+  for (std::uint64_t term = 1; term <= 100; ++term) {
+    for (Courtesy& each : all) each.has_led(std::to_string(leader), {term});
+    led.at(leader) += 1;
+    std::vector<std::size_t> at_once, later;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i == leader) continue;
+      (all.at(i).lets_others_go_first(std::to_string(i)) ? later : at_once).push_back(i);
+    }
+    const auto& some = at_once.empty() ? later : at_once;
+    asked_last = at_once.size();
+    leader = some.at(random() % some.size());
+  }
+  EXPECT_EQ(asked_last, 1U) << "one after the other";
+  EXPECT_GE(*std::min_element(led.begin(), led.end()), 15);
+}
+
+}  // namespace
+}  // namespace conclave::postgres
