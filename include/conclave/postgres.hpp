@@ -14,11 +14,13 @@
 //
 // What to know about it
 //  - Unless they are set, application_name is conclave, keepalives and tcp_user_timeout fit the
-//    lease, gssencmode is disable, and with several hosts target_session_attrs is read-write.
+//    lease, gssencmode is disable, and with several hosts target_session_attrs is primary.
 //    client_encoding is always UTF8; connect_timeout is not used, request_timeout is.
 //  - Defaults of the role or the database that would end our statements or our sessions, such as
 //    statement_timeout, are neutralised on our own sessions; behind a pooler they are left alone,
 //    since there the server's session is shared with others.
+//  - The server ends our sessions when nothing is heard of them for ten leases: no process that
+//    stands still, and no host that has vanished, keeps connections for hours.
 //  - Host names are looked up anew for every connection, without blocking; passwords are read anew,
 //    where they come from files or from a function.
 #pragma once
@@ -64,8 +66,8 @@ struct PostgresOptions {
   //  - Nobody is woken on it, candidates look four times a lease: so a crashed leader is replaced
   //    within a quarter of a lease in mode advisory. Behind a pooler only mode lease works.
   //  - Role and search path are used as they are, LISTENs are ended, and the settings that
-  //    would end statements or sessions are neutralised; keepalives and time-outs of TCP are
-  //    left alone.
+  //    would end statements or sessions are neutralised; the client's keepalives and
+  //    time-outs of TCP are left alone.
   std::shared_ptr<PGconn> connection{};
 
   PostgresMode mode = PostgresMode::advisory;

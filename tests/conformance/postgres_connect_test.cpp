@@ -253,10 +253,11 @@ TEST(PostgresConnect, DefaultsOfTheRoleAreNeutralised) {
     return rig.value("SELECT current_setting('" + name + "')");
   };
   ASSERT_EQ(rig.prepare(), std::nullopt);
-  for (const char* each : {"statement_timeout", "lock_timeout", "idle_session_timeout",
-                           "idle_in_transaction_session_timeout"}) {
+  for (const char* each :
+       {"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"}) {
     EXPECT_EQ(setting(each), "0") << each;
   }
+  EXPECT_EQ(setting("idle_session_timeout"), "200s") << "ten leases";
   EXPECT_EQ(setting("synchronous_commit"), "on");
   EXPECT_EQ(setting("transaction_isolation"), "read committed");
   EXPECT_EQ(setting("transaction_read_only"), "off");

@@ -16,7 +16,7 @@ inline const servers::PostgresUser anna{"anna", "geheim"};
 
 // Nothing to complain of, and it does not wait for a disk: its data are in memory.
 inline servers::PostgresOptions good(std::vector<std::string> extra = {}) {
-  extra.insert(extra.begin(), {"fsync = on", "tcp_keepalives_idle = 60"});
+  extra.insert(extra.begin(), {"fsync = on"});
   return {.users = {anna}, .extra = std::move(extra)};
 }
 

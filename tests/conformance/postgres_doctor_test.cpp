@@ -169,6 +169,15 @@ TEST(PostgresDoctor, WarnsOfALimitOfTheRole) {
   expect_no_finding(findings(server.url(anna)), "limit of the role");
 }
 
+TEST(PostgresDoctor, WarnsOfALimitOfTheDatabase) {
+  const PostgresServer server(good());
+  server.exec("alter database postgres connection limit 5");
+  expect_finding(findings(server.url(anna)), "limit of the database, ", Severity::warning,
+                 "alter database ... connection limit");
+  server.exec("alter database postgres connection limit -1");
+  expect_no_finding(findings(server.url(anna)), "limit of the database");
+}
+
 TEST(PostgresDoctor, WarnsOfATableOfLocksThatFills) {
   const PostgresServer server(
       good({"max_connections = 20", "max_wal_senders = 2", "max_locks_per_transaction = 10"}));
@@ -203,28 +212,26 @@ TEST(PostgresDoctor, TellsThatNobodyLooksAtTheCertificate) {
   expect_no_finding(findings(server.url() + "?sslmode=require"), "sslmode");
 }
 
-TEST(PostgresDoctor, WarnsOfAServerThatEndsSessionsTooSoon) {
+TEST(PostgresDoctor, WarnsOfAServerThatEndsSessionsOfAPoolerTooSoon) {
   const PostgresServer server(
       good({"tcp_keepalives_idle = 3", "tcp_keepalives_interval = 1", "tcp_keepalives_count = 4"}));
-  expect_finding(findings(server.url()), "tcp_keepalives, 7000ms", Severity::danger,
-                 "tcp_keepalives_idle");
-  PostgresOptions options = options_of(server.url());
-  options.strict = true;
-  expect_finding(findings(options), "tcp_keepalives, 7000ms", Severity::note, "");
-  expect_no_finding(findings(options_of(server.url(), PostgresMode::lease)), "tcp_");
+  const auto through = [&](PostgresMode mode = PostgresMode::advisory, bool strict = false) {
+    const PgBouncerServer pooler(server, PgBouncerMode::session);  // with the role as it is now
+    PostgresOptions options = options_of(pooler.url(), mode);
+    options.strict = strict;
+    return findings(options);
+  };
+  expect_finding(through(), "tcp_keepalives, 7000ms", Severity::danger, "tcp_keepalives_idle");
+  expect_finding(through(PostgresMode::advisory, true), "tcp_keepalives, 7000ms", Severity::note,
+                 "");
+  expect_no_finding(through(PostgresMode::lease), "tcp_");
+  expect_no_finding(findings(server.url()), "tcp_");  // the store sets them
   server.exec("alter role conclave set tcp_keepalives_idle = 30");
-  expect_no_finding(findings(server.url()), "tcp_");
+  expect_no_finding(through(), "tcp_");
   server.exec("alter role conclave set tcp_user_timeout = 7999");
-  expect_finding(findings(server.url()), "tcp_user_timeout 7999ms", Severity::danger,
-                 "tcp_user_timeout");
+  expect_finding(through(), "tcp_user_timeout 7999ms", Severity::danger, "tcp_user_timeout");
   server.exec("alter role conclave set tcp_user_timeout = 8000");
-  expect_no_finding(findings(server.url()), "tcp_");
-}
-
-TEST(PostgresDoctor, TellsOfSessionsThatStayForHours) {
-  const PostgresServer server(good({"tcp_keepalives_idle = 7200"}));
-  expect_finding(findings(server.url()), "tcp_keepalives_idle 7200s", Severity::note,
-                 "some leases");
+  expect_no_finding(through(), "tcp_");
 }
 
 TEST(PostgresDoctor, WarnsOfASlowWay) {

@@ -46,8 +46,9 @@ class SessionRig {
                       Session::Handlers handlers = {}, std::shared_ptr<PGconn> adopted = {}) {
     on_loop([&] {
       const auto settings = settings_for(options);
-      session = std::make_unique<Session>(*loop, settings, with_notes(std::move(handlers)),
-                                          tolerance, std::move(adopted));
+      session =
+          std::make_unique<Session>(*loop, settings, with_notes(std::move(handlers)),
+                                    Session::Keeping{.tolerance = tolerance}, std::move(adopted));
     });
   }
   ~SessionRig() { destroy(); }

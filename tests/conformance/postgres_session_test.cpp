@@ -213,7 +213,7 @@ TEST(PostgresSession, EndsAConnectionAfterItsTolerance) {
   EXPECT_TRUE(rig.becomes_ready());
 }
 
-TEST(PostgresSession, LetsAStatementWaitForEver) {
+TEST(PostgresSession, LetsAStatementWaitLongerThanOthers) {
   const PostgresServer server;
   auto options = options_for(server.url());
   options.request_timeout = 50ms;
@@ -221,7 +221,7 @@ TEST(PostgresSession, LetsAStatementWaitForEver) {
   other.exec("SELECT pg_advisory_lock(1)");
   SessionRig rig(options);
   ASSERT_TRUE(rig.becomes_ready());
-  auto waits = rig.send({"SELECT pg_advisory_lock(1)", {}, Duration::max()});
+  auto waits = rig.send({"SELECT pg_advisory_lock(1)", {}, long_time});
   EXPECT_EQ(waits.wait_for(500ms), std::future_status::timeout);
   other.exec("SELECT pg_advisory_unlock(1)");
   EXPECT_TRUE(SessionRig::answer_of(std::move(waits)));

@@ -43,7 +43,7 @@ void PgBouncerServer::write_configuration() const {
   std::ofstream(folder_.file("users")) << "\"conclave\" \"\"\n";
   std::ofstream file(folder_.file("pgbouncer.ini"));
   file << "[databases]\n"
-       << "* = host=" << server_.unix_folder() << " port=" << server_.port() << "\n"
+       << "* = host=" << PostgresServer::host() << " port=" << server_.port() << "\n"
        << "[pgbouncer]\n"
        << "listen_addr = 127.0.0.1\n"
        << "listen_port = " << port() << "\n"

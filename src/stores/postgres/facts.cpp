@@ -25,6 +25,8 @@ select current_setting('server_version_num')::bigint, pg_is_in_recovery(), curre
     - current_setting('superuser_reserved_connections')::bigint, (select count(*) from pg_stat_activity where datid is not null),
   (select rolconnlimit from pg_roles where rolname = current_user),
   (select count(*) from pg_stat_activity where usename = current_user),
+  (select datconnlimit from pg_database where datname = current_database()),
+  (select count(*) from pg_stat_activity where datname = current_database() and backend_type = 'client backend'),
   current_setting('max_locks_per_transaction')::bigint
     * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint),
   (select count(*) from pg_locks),

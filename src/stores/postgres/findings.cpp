@@ -25,6 +25,8 @@ enum Fact : std::size_t {
   connections,
   most_of_role,
   of_role,
+  most_of_database,
+  of_database,
   room_for_locks,
   locks,
   role_timeouts,
@@ -242,20 +244,36 @@ class Judge {
     }
   }
 
+  struct Room {
+    std::int64_t free;
+    std::string of;
+    std::string fix;
+  };
+
+  // The narrowest. Where there is no limit, it is below zero.
+  [[nodiscard]] Room least_room() const {
+    Room least{number(most_connections) - number(connections), "max_connections",
+               "raise max_connections"};
+    const auto heed = [&](Fact most, Fact taken, const std::string& of, const std::string& fix) {
+      const std::int64_t free = number(most) - number(taken);
+      if (number(most) >= 0 && free < least.free) least = {free, of, fix};
+    };
+    heed(most_of_role, of_role, "connection limit of the role",
+         "alter role " + text(role) + " connection limit ...");
+    heed(most_of_database, of_database, "connection limit of the database",
+         "alter database ... connection limit ...");
+    return least;
+  }
+
   void judge_room() {
-    const std::int64_t left = number(most_connections) - number(connections);
-    const std::int64_t limit = number(most_of_role);
-    const bool of_the_role = limit >= 0 && limit - number(of_role) < left;
-    const std::int64_t free = of_the_role ? limit - number(of_role) : left;
-    if (free < 8) {
+    const Room room = least_room();
+    if (room.free < 8) {
       tell(
-          free <= 1 ? Severity::danger : Severity::warning,
-          (of_the_role ? "connection limit of the role, " : "max_connections, ") +
-              std::to_string(std::max<std::int64_t>(free, 0)) + " left",
+          room.free <= 1 ? Severity::danger : Severity::warning,
+          room.of + ", " + std::to_string(std::max<std::int64_t>(room.free, 0)) + " left",
           "a candidate needs two connections, in mode advisory up to four: one that cannot connect "
           "again after a trouble has lost its term",
-          of_the_role ? "alter role " + text(role) + " connection limit ..."
-                      : "raise max_connections");
+          room.fix);
     }
     if (number(locks) * 2 > number(room_for_locks)) {
       tell(Severity::warning,
@@ -280,26 +298,22 @@ class Judge {
     if (by_lock()) judge_keepalives();
   }
 
-  // On a Unix socket they are all zero, and with a pooler they are about another way.
+  // On its own sessions the store sets them. Behind a pooler they are about the way from there to
+  // the server; where that is a Unix socket, they are zero.
   void judge_keepalives() {
-    if (number(keepalives_idle) == 0 || seen_.is_pooled) return;
+    if (!seen_.is_pooled || seen_.is_shared || number(keepalives_idle) == 0) return;
     const milliseconds probes{number(keepalives_in_all)};
     const milliseconds unanswered{number(tcp_user_timeout)};
     const bool is_short = unanswered > milliseconds::zero() && unanswered < settings_.lease;
-    if (is_short || probes < settings_.lease) {
-      tell(settings_.strict ? Severity::note : Severity::danger,
-           is_short ? "tcp_user_timeout " + text(tcp_user_timeout) + "ms"
-                    : "tcp_keepalives, " + text(keepalives_in_all) + "ms in all",
-           "the server ends the session of a leader that is cut off before its lease is over, and "
-           "another one is elected while the first still believes in its term",
-           is_short ? "set tcp_user_timeout to a lease at least, or to 0"
-                    : "set tcp_keepalives_idle to a lease at least");
-    } else if (seconds{number(keepalives_idle)} > 20 * settings_.lease) {
-      tell(Severity::note, "tcp_keepalives_idle " + text(keepalives_idle) + "s",
-           "sessions of candidates that were cut off and held nothing stay that long, and count as "
-           "connections",
-           "set tcp_keepalives_idle to some leases");
-    }
+    if (!is_short && probes >= settings_.lease) return;
+    tell(settings_.strict ? Severity::note : Severity::danger,
+         is_short ? "tcp_user_timeout " + text(tcp_user_timeout) + "ms"
+                  : "tcp_keepalives, " + text(keepalives_in_all) + "ms in all",
+         "the server ends the pooler's session with the lock of a leader, when the pooler is cut "
+         "off, before the lease is over, and another one is elected while the first still believes "
+         "in its term",
+         is_short ? "set tcp_user_timeout to a lease at least, or to 0"
+                  : "set tcp_keepalives_idle to a lease at least");
   }
 
   void judge_clock() {

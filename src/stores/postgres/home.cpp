@@ -85,9 +85,10 @@ Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const 
                     }},
                // A lock session that is closed too early frees the lock while its holder still
                // believes in it: it is kept until no term on it can be valid.
-               is_adopted_ ? patience_with_adopted(*settings_)
-               : by_lock_  ? settings_->lease
-                           : Duration::zero(),
+               {.tolerance = is_adopted_ ? patience_with_adopted(*settings_)
+                             : by_lock_  ? settings_->lease
+                                         : Duration::zero(),
+                .awake = !by_lock_},
                std::move(adopted)) {}
 
 std::string Home::kind() const { return kind_of(*settings_); }

@@ -27,7 +27,9 @@ Duration calm_pause(const Settings& settings) {
 }
 
 // What a role or a database may have set, and would end our statements or sessions. Only where the
-// server's session is ours alone: behind a pooler it would reach strangers. One row, unless pooled.
+// server's session is ours alone: behind a pooler it would reach strangers. And what ends sessions
+// of processes that stand still, do not read what they are told, or whose host has vanished; by
+// default the server keeps those for hours. One row, unless pooled.
 constexpr const char* neutralise = R"(
 SELECT set_config('statement_timeout', '0', false),
        set_config('lock_timeout', '0', false),
@@ -38,10 +40,15 @@ SELECT set_config('statement_timeout', '0', false),
        set_config('synchronous_commit',
                   CASE current_setting('synchronous_commit')
                     WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false),
-       CASE WHEN current_setting('idle_session_timeout', true) IS NOT NULL
-            THEN set_config('idle_session_timeout', '0', false) END,
        CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL
-            THEN set_config('transaction_timeout', '0', false) END
+            THEN set_config('transaction_timeout', '0', false) END,
+       CASE WHEN current_setting('idle_session_timeout', true) IS NOT NULL
+            THEN set_config('idle_session_timeout', $2, false) END,
+       CASE WHEN current_setting('tcp_user_timeout', true) IS NOT NULL
+            THEN set_config('tcp_user_timeout', $2, false) END,
+       set_config('tcp_keepalives_idle', $3, false),
+       set_config('tcp_keepalives_interval', $4, false),
+       set_config('tcp_keepalives_count', '3', false)
  WHERE pg_backend_pid() = $1::int4)";
 
 // A session that we have given up may wait for a standby or for a row, and would do so for ever,
@@ -51,6 +58,16 @@ SELECT (SELECT extract(epoch FROM backend_start) FROM pg_stat_get_activity($1::i
        (SELECT bool_or(pg_terminate_backend(pid)) FROM pg_stat_get_activity($2::int4)
          WHERE extract(epoch FROM backend_start) = $3::numeric)
  WHERE pg_backend_pid() = $1::int4)";
+
+std::string seconds_of(Duration time) {
+  return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count());
+}
+
+Statement neutralised(const std::string& pid, const Settings& settings) {
+  const Duration silence = longest_silence(settings);
+  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(silence).count();
+  return {neutralise, {pid, std::to_string(limit), seconds_of(silence), seconds_of(silence / 10)}};
+}
 
 std::string joined(const std::vector<Target>& targets, std::string Target::*part) {
   std::string list;
@@ -187,7 +204,7 @@ void Line::begin_after(const std::string& address) {
 void Line::set_up() {
   state_ = State::setting_up;  // within the same limit
   const std::string pid = std::to_string(PQbackendPID(wire_->get()));
-  setup_ = {{neutralise, {pid}}, {end_other, {pid, before_.pid, before_.start}}};
+  setup_ = {neutralised(pid, *settings_), {end_other, {pid, before_.pid, before_.start}}};
   // Somebody who floods a session that stands still with messages would keep it from being ended.
   if (is_adopted_) setup_.push_back({"UNLISTEN *", {}});
   ours_ = static_cast<std::ptrdiff_t>(setup_.size());

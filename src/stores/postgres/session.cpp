@@ -23,12 +23,12 @@ struct Pending {
 
 // Outlives the Session that is destroyed in a callback. Whatever waits holds it weakly.
 struct Session::Core : std::enable_shared_from_this<Core> {
-  Core(net::AsioLoop& runs_on, std::shared_ptr<const Settings> given, Handlers calls,
-       Duration may_last, std::shared_ptr<PGconn> adopted)
+  Core(net::AsioLoop& runs_on, std::shared_ptr<const Settings> given, Handlers calls, Keeping kept,
+       std::shared_ptr<PGconn> adopted)
       : loop(runs_on),
         settings(std::move(given)),
         handlers(std::move(calls)),
-        tolerance(may_last),
+        keeping(kept),
         line(runs_on, settings, std::move(adopted), line_handlers()) {}
 
   Line::Handlers line_handlers() {
@@ -72,7 +72,22 @@ struct Session::Core : std::enable_shared_from_this<Core> {
       // Whoever was told before may have closed it.
       each(line.is_ready() ? std::nullopt : std::optional(why_not()));
     }
-    if (!destroyed) send_next(loop.clock().now());
+    if (destroyed) return;
+    send_next(loop.clock().now());
+    if (keeping.awake && !line.is_pooled()) stay_awake(++wakes);
+  }
+
+  // Until the connection is another one.
+  void stay_awake(std::uint64_t wake) {
+    loop.post_at(loop.clock().now() + longest_silence(*settings) / 3,
+                 [wake, self = weak_from_this()] {
+                   const auto core = self.lock();
+                   if (core == nullptr || core->destroyed || core->wakes != wake) return;
+                   if (core->line.is_ready() && core->queue.empty()) {
+                     core->send({"select 1"}, [](const Result<Delivered>&) {});
+                   }
+                   core->stay_awake(wake);
+                 });
   }
 
   void prepare(Ready ready) {
@@ -103,7 +118,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
         if (core != nullptr) core->tell_all(std::exchange(core->queue, {}), core->why_not());
       });
     }
-    if (patience != Duration::max()) look_at(number, now + patience);
+    look_at(number, now + patience);
     line.open();
     send_next(now);
   }
@@ -133,7 +148,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
       return done(why);
     }
     // Counted from when it was sent: that it stood in the queue says nothing about the connection.
-    const Instant end = *found->sent + std::max(tolerance, found->statement.patience);
+    const Instant end = *found->sent + std::max(keeping.tolerance, found->statement.patience);
     if (loop.clock().now() >= end) return line.fail(why);
     look_at(number, end);
     if (const Done done = std::exchange(found->done, {})) done(why);
@@ -193,18 +208,19 @@ struct Session::Core : std::enable_shared_from_this<Core> {
   net::AsioLoop& loop;
   const std::shared_ptr<const Settings> settings;
   const Handlers handlers;
-  const Duration tolerance;
+  const Keeping keeping;
   bool destroyed = false;
   std::vector<Ready> waiting{};
   std::deque<Pending> queue{};  // the first one may have been sent
   std::uint64_t last_number = 0;
+  std::uint64_t wakes = 0;  // connections that were to stay awake
   std::optional<Instant> confirmed{};
   Line line;
 };
 
 Session::Session(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Handlers handlers,
-                 Duration tolerance, std::shared_ptr<PGconn> adopted)
-    : core_(std::make_shared<Core>(loop, std::move(settings), std::move(handlers), tolerance,
+                 Keeping keeping, std::shared_ptr<PGconn> adopted)
+    : core_(std::make_shared<Core>(loop, std::move(settings), std::move(handlers), keeping,
                                    std::move(adopted))) {}
 
 Session::~Session() {

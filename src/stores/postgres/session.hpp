@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <conclave/result.hpp>
@@ -55,13 +56,23 @@ class Session {
     std::function<void(std::string channel, std::string payload)> notified{};
   };
 
-  // Connects with the first prepare() or open(). A statement without an answer keeps its connection
-  // for as long as its own patience or `tolerance` lasts, whichever is longer, from when it was
-  // sent; then it is given up as broken. Until then its late answer lets the queue go on.
+  struct Keeping {
+    // A statement without an answer keeps its connection for as long as its own patience or this
+    // lasts, whichever is longer, from when it was sent; then it is given up as broken. Until then
+    // its late answer lets the queue go on.
+    Duration tolerance{};
+    // Now and then it says a word, since the server ends a session that is silent for
+    // longest_silence(). Not for one that holds a lock: there only its owner's words count.
+    bool awake = true;
+  };
+
+  // Connects with the first prepare() or open().
   // On `adopted`, a connection of the application, where there is one: it is not replaced when it
   // breaks.
   Session(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Handlers handlers,
-          Duration tolerance = {}, std::shared_ptr<PGconn> adopted = {});
+          Keeping keeping, std::shared_ptr<PGconn> adopted = {});
+  Session(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Handlers handlers)
+      : Session(loop, std::move(settings), std::move(handlers), Keeping{}) {}
   ~Session();  // without a word to who waits
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

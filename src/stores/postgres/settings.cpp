@@ -175,7 +175,7 @@ Words with_defaults(Effective to, Duration lease) {
   set("tcp_user_timeout",
       std::to_string(std::chrono::ceil<std::chrono::milliseconds>(lease).count()));
   const auto hosts = targets_in(to.words);
-  if (hosts.size() > 1) set("target_session_attrs", "read-write");
+  if (hosts.size() > 1) set("target_session_attrs", "primary");
   to.words.insert_or_assign("client_encoding", "UTF8");
   return std::move(to.words);
 }
@@ -292,6 +292,10 @@ Result<PostgresCredentials> credentials_of(const Settings& settings) {
 std::string kind_of(const Settings& settings) {
   if (settings.mode == PostgresMode::lease) return "lease";
   return settings.strict ? "strict" : "advisory";
+}
+
+Duration longest_silence(const Settings& settings) {
+  return std::max<Duration>(settings.lease, std::min<Duration>(settings.lease, 12min) * 10);
 }
 
 Duration connect_limit(const Settings& settings) {

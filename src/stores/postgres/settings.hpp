@@ -51,6 +51,10 @@ struct Settings {
 // libpq, which has its passfile and its environment.
 [[nodiscard]] Result<PostgresCredentials> credentials_of(const Settings& settings);
 
+// After which the server ends a session that stands still, or whose host has vanished: ten leases.
+// Never before a lease is over: with a session its lock is free.
+[[nodiscard]] Duration longest_silence(const Settings& settings);
+
 // Until a connection is there, greeted and ready: four request time-outs, a second at least.
 [[nodiscard]] Duration connect_limit(const Settings& settings);
 

@@ -26,8 +26,7 @@ namespace conclave::postgres {
 struct Statement {
   std::string sql;
   std::vector<std::optional<std::string>> parameters{};  // as text; none is NULL
-  // Until it is answered one way or the other, counted from send(). Zero: the request time-out;
-  // Duration::max(): for ever.
+  // Until it is answered one way or the other, counted from send(). Zero: the request time-out.
   Duration patience{};
   bool often = false;  // the server keeps its plan, where the session is ours alone
 };
