@@ -22,9 +22,12 @@ misfit as materialized (
       where a.attrelid = o.found and a.attnum > 0 and not a.attisdropped)
     and o.keys <@ array(
       select (select string_agg(a.attname, ' ' order by k.place) from unnest(i.indkey) with ordinality as k (attnum, place)
-        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum where k.place <= i.indnkeyatts)
       from pg_index i
       where i.indrelid = o.found and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null)
+    and not exists (
+      select from pg_attribute a where a.attrelid = o.found and a.attnum > 0 and not a.attisdropped and a.attnotnull
+        and not a.atthasdef and a.attidentity = '' and a.attname || ' ' || format_type(a.atttypid, null) <> all(o.columns))
     and exists (select from pg_class c where c.oid = o.found and c.relpersistence = 'p')))
 )sql";
 

@@ -36,7 +36,9 @@ constexpr std::array known{
           true, true},
     Known{"57P02", ErrorCode::unavailable, "ended the session, since another one has crashed", true,
           true},
-    Known{"57P03", ErrorCode::unavailable, "is not ready yet, or shuts down", true, false, true},
+    Known{"57P03", ErrorCode::unavailable,
+          "is not ready yet, or shuts down: wait until it has started, and see its log", true,
+          false, true},
     Known{"57P04", ErrorCode::unavailable, "ended the session: its database was dropped", true,
           true},
     Known{"57P05", ErrorCode::unavailable,
@@ -61,6 +63,7 @@ constexpr std::array known{
     Known{"42809", ErrorCode::unsupported, other_shape, false, false, true},
     Known{"42883", ErrorCode::unsupported, other_shape, false, false, true},
     Known{"42P10", ErrorCode::unsupported, other_shape, false, false, true},
+    Known{"42710", ErrorCode::unsupported, other_shape, false, false, true},
     Known{"42P07", ErrorCode::unavailable, "is making the same table for somebody else", true,
           false, true},
     Known{"40003", ErrorCode::unavailable, "does not know whether the statement was executed", true,
@@ -119,12 +122,17 @@ std::string grant_for(std::string_view message, const Place& place) {
 
 // The server's texts may name the user: somebody may have written a password in its place.
 Error refused_login(std::string_view message, const std::string& where) {
-  const bool by_rule = message.find("pg_hba.conf") != std::string_view::npos;
+  const auto says = [&](std::string_view words) {
+    return message.find(words) != std::string_view::npos;
+  };
   return {ErrorCode::denied,
-          where + (by_rule ? " has no line in its pg_hba.conf that lets this user into this "
-                             "database from here, with this sslmode: add one"
-                           : " does not let this user in: check its name, and that the role may "
-                             "log in"),
+          where + (says("pg_hba.conf")
+                       ? " has no line in its pg_hba.conf that lets this user into this database "
+                         "from here, with this sslmode: add one"
+                   : says("client certificate")
+                       ? " wants a certificate of its clients: give one by sslcert and sslkey"
+                       : " does not let this user in: check its name, and that the role may log "
+                         "in"),
           false, false};
 }
 
@@ -200,6 +208,7 @@ struct Reason {
   ErrorCode code;
   std::string_view sentence;
   bool retryable;
+  bool adds = false;  // to libpq's own words, which name what it is about
 };
 
 constexpr std::string_view no_file = "No such file or directory";
@@ -216,7 +225,24 @@ constexpr std::array reasons{
            "it takes no writes, as a standby does: connect to the primary, or set "
            "default_transaction_read_only off for this role",
            true},
-    Reason{"certificate", ErrorCode::denied, "", false},
+    Reason{"in hot standby mode", ErrorCode::unavailable,
+           "it takes no writes, as it is a standby: connect to the primary, or give it among the "
+           "hosts",
+           true},
+    Reason{"certificate verify failed", ErrorCode::denied,
+           "its certificate has expired, or is of an authority that is not in sslrootcert: check "
+           "both",
+           false, true},
+    Reason{"does not match host name", ErrorCode::denied,
+           "give the host by a name of its certificate, or have one made for this name", false,
+           true},
+    Reason{"root certificate file", ErrorCode::denied,
+           "give the authority's certificate by sslrootcert", false, true},
+    Reason{" alert ", ErrorCode::denied,
+           "the server does not accept our certificate: check that sslcert is of an authority that "
+           "it knows, and has not expired",
+           false, true},
+    Reason{"certificate", ErrorCode::denied, "check sslcert, sslkey and sslrootcert", false, true},
     Reason{"does not support SSL", ErrorCode::denied,
            "it speaks no TLS there, and sslmode wants it", false},
     Reason{no_right, ErrorCode::denied,
@@ -276,8 +302,9 @@ Error connect_trouble(std::string_view text, const Place& place) {
     const bool is_of_file = each.words == no_file || each.words == no_right;
     if (is_of_file && !is_of_socket(text)) {
       error.message += ": check the files that sslcert, sslkey and sslrootcert name";
-    } else if (!each.sentence.empty()) {
-      error.message = "cannot connect to " + where + ": " + std::string(each.sentence);
+    } else {
+      const std::string words = each.adds ? error.message : "cannot connect to " + where;
+      error.message = words + ": " + std::string(each.sentence);
     }
     break;
   }
