@@ -117,16 +117,18 @@ class Process {
 
 TEST(PostgresCrowd, AThousandByLocksOnFourConnectionsAreTakenOver) {
   constexpr std::size_t count = 1000;
-  const PostgresServer server;
-  const Place place{server, PostgresMode::advisory, 8s};
-  Process first(place, "first", elections(count));
+  const PostgresServer server(
+      {.users = {{"one", "word", "CONNECTION LIMIT 4"}, {"two", "word", "CONNECTION LIMIT 4"}}});
+  server.exec("grant create on schema public to one");
+  Process first({server, PostgresMode::advisory, 8s, "one:word"}, "first", elections(count));
   ASSERT_TRUE(first.until_all_lead());
-  EXPECT_LE(first.connections(), 4U);
-  Process second(place, "second", elections(count));
+  server.exec("grant all on all tables in schema public to two");
+  Process second({server, PostgresMode::advisory, 8s, "two:word"}, "second", elections(count));
   ASSERT_TRUE(second.until_all_follow());
   ASSERT_TRUE(first.until_all_renewed(3));
   EXPECT_LE(first.connections(), 4U);
   EXPECT_LE(second.connections(), 4U);
+  EXPECT_EQ(server.log().find(refused), std::string::npos) << "more were tried";
   EXPECT_EQ(first.times_elected(), count) << "nobody has lost any";
   const auto before = first.terms();
   first.die();
@@ -139,12 +141,13 @@ TEST(PostgresCrowd, AThousandByLocksOnFourConnectionsAreTakenOver) {
 
 TEST(PostgresCrowd, TenThousandByTheClockOnTwoConnectionsAreKept) {
   constexpr std::size_t count = 10'000;
-  const PostgresServer server;
-  Process process({server, PostgresMode::lease, 8s}, "process", elections(count));
+  const PostgresServer server({.users = {{"limited", "word", "CONNECTION LIMIT 2"}}});
+  server.exec("grant create on schema public to limited");
+  Process process({server, PostgresMode::lease, 8s, "limited:word"}, "process", elections(count));
   ASSERT_TRUE(process.until_all_lead());
-  EXPECT_LE(process.connections(), 2U);
   ASSERT_TRUE(process.until_all_renewed(3));
   EXPECT_LE(process.connections(), 2U);
+  EXPECT_EQ(server.log().find(refused), std::string::npos) << "more were tried";
   process.lose_sessions();
   ASSERT_TRUE(process.until_all_renewed(2));
   const auto anew = process.sessions();

@@ -87,17 +87,26 @@ class PostgresPooler : public Conformance {
 
 TEST_P(PostgresPooler, P05_ALockIsRefusedInTransactionModeWithTheFix) {
   const PgBouncerServer pooler(rig().server(), PgBouncerMode::transaction);
-  const auto store = through(pooler, PostgresMode::advisory);
-  const auto answer = campaign(*store, bid("a", 1));
-  const auto* const unknown = std::get_if<Unknown>(&answer);
-  ASSERT_NE(unknown, nullptr) << answer.index();
-  EXPECT_EQ(unknown->error.code, ErrorCode::unsupported);
-  EXPECT_FALSE(unknown->error.retryable);
-  EXPECT_NE(unknown->error.message.find("transaction mode"), std::string::npos)
-      << unknown->error.message;
-  EXPECT_NE(unknown->error.message.find("mode=lease"), std::string::npos);
-  // What others use through the same pooler was left alone.
-  EXPECT_EQ(rig().server().value("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+  PostgresOptions plain = rig().options(lease());
+  plain.url = pooler.url();
+  PostgresOptions strict = plain;
+  strict.strict = true;
+  PostgresOptions without_tables = plain;
+  without_tables.tables = false;
+  for (const PostgresOptions& options : {plain, strict, without_tables}) {
+    const auto store = make_postgres_store(options);
+    const auto answer = campaign(*store, bid("a", 1));
+    const auto* const unknown = std::get_if<Unknown>(&answer);
+    ASSERT_NE(unknown, nullptr) << answer.index();
+    EXPECT_EQ(unknown->error.code, ErrorCode::unsupported);
+    EXPECT_FALSE(unknown->error.retryable);
+    EXPECT_NE(unknown->error.message.find("transaction mode"), std::string::npos)
+        << unknown->error.message;
+    EXPECT_NE(unknown->error.message.find("mode=lease"), std::string::npos);
+    // What others use through the same pooler was left alone.
+    EXPECT_EQ(rig().server().value("select count(*) from pg_locks where locktype = 'advisory'"),
+              "0");
+  }
 }
 
 // Where many others use the pooler, the first look at it may not tell; a renewal does.
@@ -201,6 +210,19 @@ TEST_P(PostgresPooler, ALeaderThatCrashesInSessionModeIsReplaced) {
   const Member follower = join_through(pooler, PostgresMode::advisory, "b");
   leader = {};
   EXPECT_TRUE(until_leads(follower));
+}
+
+// The pooler's session with the lock is ended by the server as one of our own is.
+TEST_P(PostgresPooler, R01_ASilentLeaderInSessionModeIsReplaced) {
+  const PgBouncerServer pooler(rig().server(), PgBouncerMode::session);
+  const Member leader = join_through(pooler, PostgresMode::advisory, "a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  const Member follower = join_through(pooler, PostgresMode::advisory, "b");
+  leader.faults->freeze();
+  ASSERT_TRUE(until_leads(follower)) << trouble_of(follower);
+  EXPECT_FALSE(leader->leads());
+  EXPECT_GT(follower->term(), term);
 }
 
 TEST_P(PostgresPooler, P05_ALeaseNeedsNoSessionOfItsOwn) {

@@ -97,6 +97,30 @@ TEST_P(PostgresUse, T18WhatTheStoreTellsFitsTheTerm) {
   EXPECT_EQ(told, " elected1 elected2 elected3 lost1 lost2 lost3 stopped1 stopped2 stopped3");
 }
 
+TEST_P(PostgresUse, T14ATermLimitHandsOverToTheOtherAndBack) {
+  const Options limited{.id = "a", .term_limit = short_lease};
+  Options others = limited;
+  others.id = "b";
+  Candidate one(store(short_lease), "reports", limited);
+  Candidate two(store(short_lease), "reports", others);
+  EventQueue& of_one = one.events();
+  EventQueue& of_two = two.events();
+  one.start();
+  auto elected = await(of_one, EventKind::elected);
+  ASSERT_TRUE(elected);
+  two.start();
+  // In turn: who has handed over sits out until it has seen another leader.
+  for (EventQueue* next : {&of_two, &of_one, &of_two}) {
+    const auto after = await(*next, EventKind::elected);
+    ASSERT_TRUE(after);
+    EXPECT_GT(after->term, elected->term);
+    elected = after;
+  }
+  const auto lost = await(of_one, EventKind::lost);
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->reason, LossReason::term_limit);
+}
+
 TEST_P(PostgresUse, T18ASlowCallbackDelaysNoRenewal) {
   Candidate me(store(short_lease), "reports", {.id = "me"});
   auto& events = me.events();
