@@ -49,6 +49,7 @@ int main(int argc, char** argv) try {
   std::stop_source refused;
   conclave::Options options;
   options.log = [&refused](const conclave::LogRecord& record) {
+    if (refused.stop_requested()) return;  // it may be tried once more until that is heeded
     std::clog << record.message << '\n';
     if (record.level == conclave::LogLevel::error) refused.request_stop();
   };

@@ -44,7 +44,7 @@ void PostgresStore::heard(const std::string& letter) {
     ears_.is_held_by(mail->election, 0, {});
     if (*mail->vacancy == Vacancy::released && ears_.is_heard(mail->election)) {
       released_ = mail->election;
-      courtesies_.try_emplace(mail->election);
+      courtesies_[mail->election].is_over(mail->term);
     }
     if (mail->term != known) return ears_.tell(mail->election, YourTurn{});
     return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});
