@@ -2,21 +2,16 @@
 #pragma once
 
 #include "conformance/conformance.hpp"
-#include "conformance/postgres_rig.hpp"
+#include "conformance/postgres_own_rig.hpp"
 #include "fault/tcp_gate.hpp"
 
 namespace conclave::conformance {
 
 // A server for one test alone: it may be restarted, and its clock set.
-struct OwnPostgres {
-  servers::PostgresServer own{{.steppable_clock = true}};
-};
-
-class OwnPostgresFixture : private OwnPostgres, public PostgresFixture {
+class OwnPostgresFixture : public OldServerFixture {
  public:
-  // Long enough for a restart of the server while its leader goes on.
   explicit OwnPostgresFixture(PostgresMode mode, bool strict = false)
-      : PostgresFixture(mode, strict, own, std::chrono::seconds{2}) {}
+      : OldServerFixture(mode, strict) {}
 
  private:
   [[nodiscard]] Duration patience(Duration) const override { return {}; }

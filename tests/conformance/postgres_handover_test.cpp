@@ -3,7 +3,6 @@
 #include <atomic>
 
 #include "conformance/postgres_faults.hpp"
-#include "conformance/postgres_own_rig.hpp"
 #include "servers/pgbouncer_server.hpp"
 #include "stores/postgres/texts.hpp"
 

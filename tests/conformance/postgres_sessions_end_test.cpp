@@ -1,6 +1,5 @@
 // What ends all sessions of a server: who leads after it, and from when on.
 #include "conformance/postgres_faults.hpp"
-#include "conformance/postgres_own_rig.hpp"
 
 namespace conclave::conformance {
 namespace {

@@ -7,10 +7,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class StormFixture : private OwnPostgres, public PostgresFixture {
+class StormFixture : public OldServerFixture {
  public:
   explicit StormFixture(PostgresMode mode, bool strict = false, bool tables = true)
-      : PostgresFixture(mode, strict, own, 600ms, tables) {}
+      : OldServerFixture(mode, strict, tables, 600ms) {}
 
  private:
   [[nodiscard]] Duration patience(Duration) const override { return {}; }
