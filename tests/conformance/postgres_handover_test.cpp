@@ -99,7 +99,8 @@ class Eyes {
  public:
   void see(const Observation& what) {
     if (const auto* const record = std::get_if<Record>(&what)) seen = record->term.value;
-    if (std::holds_alternative<Vacant>(what)) told += 1;
+    // The latter where it is not known whose term that was.
+    if (std::holds_alternative<Vacant>(what) || std::holds_alternative<YourTurn>(what)) told += 1;
   }
   std::atomic<std::uint64_t> seen = 0;
   std::atomic<int> told = 0;
