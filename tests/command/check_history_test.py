@@ -159,6 +159,7 @@ class Command(unittest.TestCase):
             paths[1].write_text(elected(149, 2, 250, "ben"))
             code, said, _ = self.run_it(*paths)
         self.assertEqual((code, said[-1]), (1, "REFUTED"))
+        self.assertIn(f"reports: the lines of ben in {paths[1]} break off while it leads", said[-2])
         self.assertEqual(said[0], "overlap: reports: ann with term 1 and ben with term 2 led together for 1 ns from 149")
 
     def test_what_cannot_be_judged(self):

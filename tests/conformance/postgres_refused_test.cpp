@@ -114,12 +114,13 @@ TEST(PostgresRefused, ARoleThatOnlyReads) {
 TEST(PostgresRefused, WhoMayNotMakeTheTables) {
   const PostgresServer server({.users = {anna}});
   PostgresOptions options = options_of(server.url(anna));
-  expect_writing_refused(options, {ErrorCode::denied, "permission denied for schema public",
-                                   "and CREATE or the tables that conclave sql prints"});
+  expect_writing_refused(
+      options, {ErrorCode::denied, "permission denied for schema public",
+                "GRANT USAGE, CREATE ON SCHEMA public TO its role, or have the tables made"});
   server.exec("create schema own");
   options.schema = "own";
   expect_refused(options, {ErrorCode::denied, "permission denied for schema own",
-                           "GRANT USAGE ON SCHEMA \"own\" TO its role"});
+                           "GRANT USAGE, CREATE ON SCHEMA \"own\" TO its role"});
   options.schema = "nowhere";
   expect_refused(options, {ErrorCode::invalid_argument, "does not have the schema",
                            "check schema, or create it"});
@@ -134,10 +135,11 @@ TEST(PostgresRefused, WhoMayNotUseTheTables) {
     const PostgresOptions options = options_of(server.url(anna), mode);
     server.exec("revoke all on " + tables + " from anna");
     expect_refused(options, {ErrorCode::denied, "permission denied for table conclave_",
-                             "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE conclave_"});
+                             "GRANT SELECT, INSERT, UPDATE, DELETE ON \"conclave_election\", "});
     server.exec("grant select on " + tables + " to anna");
-    expect_writing_refused(options, {ErrorCode::denied, "permission denied for table conclave_",
-                                     "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE conclave_"});
+    expect_writing_refused(options,
+                           {ErrorCode::denied, "permission denied for table conclave_",
+                            "GRANT SELECT, INSERT, UPDATE, DELETE ON \"conclave_election\", "});
     server.exec("grant select, insert, update, delete on " + tables + " to anna");
     expect_elected(options);
   }

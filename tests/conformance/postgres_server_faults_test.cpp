@@ -36,6 +36,31 @@ TEST_P(PostgresServerFaults, R01_ASilentHolderIsReplaced) {
   ASSERT_TRUE(until_follows(leader, "b"));
 }
 
+// Also to who only asks, when nobody is there to take its place.
+TEST_P(PostgresServerFaults, R01_ASilentHolderIsNotShownAsLeader) {
+  const auto store = connect();
+  const Term term = granted(*store, bid("a", 1)).term;
+  const auto admin = connect();
+  EXPECT_TRUE(inspect(*admin).leader);
+  const Instant limit = now() + 10 * lease();
+  while (inspect(*admin).leader && now() < limit) run_for(lease() / 8);
+  const Inspection seen = inspect(*admin);
+  EXPECT_EQ(seen.vacancy, has(Ability::expires) ? Vacancy::expired : Vacancy::ended);
+  EXPECT_EQ(seen.last_term, term);
+}
+
+// When its election is ended, nothing of a process stays, either.
+TEST_P(PostgresServerFaults, T12_NothingIsLeftOfWhoLedWhenItsElectionIsEnded) {
+  Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  ASSERT_TRUE(until_renewed(leader));
+  const auto admin = connect();
+  ASSERT_TRUE(std::holds_alternative<Done>(end(*admin, "election")));
+  ASSERT_TRUE(until_stopped(leader));
+  EXPECT_TRUE(
+      run_until([&] { return server().value("select count(*) from conclave_session") == "0"; }));
+}
+
 // Each that is given up waits for the standby for ever, with its row, unless somebody ends it.
 TEST_P(PostgresServerFaults, NoSessionsPileUpWhileASynchronousStandbyIsAway) {
   const Member leader = join("a");

@@ -212,7 +212,13 @@ std::optional<Inspection> inspection_in(const Rows& rows, std::size_t row) {
   if (!seen || !term) return std::nullopt;
   Inspection inspection;
   inspection.last_term = {static_cast<std::uint64_t>(*term)};
-  if (const auto* const record = std::get_if<Record>(&*seen)) inspection.leader = *record;
+  if (const auto* const record = std::get_if<Record>(&*seen)) {
+    // By the clock that judges it: who is asked for was silent for a whole lease.
+    const bool is_over = record->renewed && record->server_time &&
+                         *record->server_time - *record->renewed >= record->lease;
+    if (is_over) inspection.vacancy = Vacancy::expired;
+    if (!is_over) inspection.leader = *record;
+  }
   if (const auto* const vacant = std::get_if<Vacant>(&*seen)) inspection.vacancy = vacant->vacancy;
   if (std::holds_alternative<Ended>(*seen)) {
     inspection.ended = true;

@@ -116,7 +116,7 @@ class Judge {
     if (!text(misfits).empty()) {
       tell(Severity::danger, "tables",
            "there is something else under the name of " + text(misfits) +
-               ", or a table of another version",
+               ", or a table of another version or unlogged",
            "choose another schema, or rename what is in the way");
     } else {
       judge_rights();

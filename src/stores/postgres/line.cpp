@@ -77,7 +77,9 @@ std::string joined(const std::vector<Target>& targets, std::string Target::*part
 
 Place place_of(const Settings& settings) {
   Place place(settings.where);
-  place.schema = Tables(settings.schema, settings.prefix).schema;
+  const Tables tables(settings.schema, settings.prefix);
+  place.schema = tables.schema;
+  place.tables = tables.election + ", " + tables.session + ", " + tables.server;
   place.create = settings.create;
   return place;
 }

@@ -162,6 +162,7 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
     if (!seen) continue;
     const auto* const record = std::get_if<Record>(&*seen);
     if (record != nullptr && is_unanswered(each, *record)) continue;
+    if (std::holds_alternative<Ended>(*seen)) led_.erase(each);
     const bool is_new =
         ears_.is_held_by(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
                          record != nullptr ? record->term : Term{});

@@ -348,9 +348,11 @@ void PostgresStore::look_for_site(const net::CallPtr<InspectAnswer>& call) {
 std::optional<Error> PostgresStore::check_kept(const std::string& election) const {
   if (auto error = check_election_name(election)) return error;
   if (settings_->tables) return std::nullopt;
-  return Error{ErrorCode::unsupported,
-               "tables: without them nothing is kept of an election that could be ended or removed",
-               false, false};
+  return Error{
+      ErrorCode::unsupported,
+      "tables: without them nothing is kept of an election that could be ended or removed: "
+      "stop its candidates",
+      false, false};
 }
 
 Operation PostgresStore::end(std::string election, std::function<void(conclave::Answer)> done) {

@@ -109,10 +109,11 @@ std::optional<Error> hindrance(const Site& site, const Settings& settings) {
                    "has tables for elections, which others go by: leave tables=false out");
   }
   if (!site.misfits.empty()) {
-    return refused(ErrorCode::unsupported,
-                   "has something else under the name of " + site.misfits +
-                       ", or a table of another version, which is left as it is: choose another "
-                       "schema, or rename it");
+    return refused(
+        ErrorCode::unsupported,
+        "has something else under the name of " + site.misfits +
+            ", or a table of another version or unlogged, which is left as it is: choose another "
+            "schema, or rename it");
   }
   if (site.has_tables) return std::nullopt;
   if (!site.has_schema) {

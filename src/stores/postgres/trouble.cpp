@@ -20,8 +20,8 @@ struct Known {
 };
 
 constexpr std::string_view other_shape =
-    "has something else under the name of a table for elections, or one of another version: choose "
-    "another schema, or rename it";
+    "has something else under the name of a table for elections, or one of another version or "
+    "unlogged: choose another schema, or rename it";
 
 constexpr std::array known{
     Known{"28P01", ErrorCode::denied, "does not accept this user and password: check both", false},
@@ -94,11 +94,11 @@ struct Right {
 };
 
 constexpr std::array rights{
-    Right{"table ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
+    Right{"table ", "GRANT SELECT, INSERT, UPDATE, DELETE ON "},
     Right{"relation ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
     Right{"sequence ", "GRANT USAGE, SELECT ON SEQUENCE "},
-    Right{"schema ", "GRANT USAGE ON SCHEMA ",
-          ", and CREATE or the tables that conclave sql prints, or do without by tables=false"},
+    Right{"schema ", "GRANT USAGE, CREATE ON SCHEMA ",
+          ", or have the tables made by the output of conclave sql, or do without by tables=false"},
     Right{"database ", "GRANT CONNECT ON DATABASE "},
     Right{"function ", "GRANT EXECUTE ON FUNCTION "},
 };
@@ -109,12 +109,15 @@ std::string grant_for(std::string_view message, const Place& place) {
     const auto object = message.substr(found + denied.size());
     for (const Right& each : rights) {
       if (!object.starts_with(each.kind)) continue;
-      const bool is_named = !place.schema.empty();
-      const bool is_within = is_named && each.kind == "table ";
-      const bool is_itself = is_named && each.kind == "schema ";
-      return std::string(each.grant) + (is_within ? place.schema + "." : "") +
-             (is_itself ? place.schema : std::string(object.substr(each.kind.size()))) +
-             " TO its role" + std::string(place.create ? each.more : "");
+      const std::string name(object.substr(each.kind.size()));
+      if (each.kind == "table " && !place.tables.empty()) {
+        return std::string(each.grant) + place.tables + " TO its role, which conclave doctor names";
+      }
+      const bool is_schema = each.kind == "schema ";
+      const std::string grant =
+          is_schema && !place.create ? "GRANT USAGE ON SCHEMA " : std::string(each.grant);
+      return grant + (is_schema && !place.schema.empty() ? place.schema : name) + " TO its role" +
+             std::string(place.create ? each.more : "");
     }
   }
   return "grant it to its role";
@@ -225,7 +228,7 @@ constexpr std::array reasons{
            "it takes no writes, as a standby does: connect to the primary, or set "
            "default_transaction_read_only off for this role",
            true},
-    Reason{"in hot standby mode", ErrorCode::unavailable,
+    Reason{"server is in hot standby mode", ErrorCode::unavailable,
            "it takes no writes, as it is a standby: connect to the primary, or give it among the "
            "hosts",
            true},
@@ -312,6 +315,13 @@ Error connect_trouble(std::string_view text, const Place& place) {
 }
 
 Error broken(std::string_view text, const std::string& where) {
+  if (text.find("server login has been failing") != std::string_view::npos) {
+    return {ErrorCode::unavailable,
+            "the pooler at " + where +
+                " does not reach its server, and tries again after server_login_retry: see "
+                "whether that server runs",
+            true, false};
+  }
   const std::string reason = one_line(text.substr(0, text.find('\n')));
   return {ErrorCode::unavailable,
           "the connection to " + where + " broke" + (reason.empty() ? "" : ": " + reason), true,

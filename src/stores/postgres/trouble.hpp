@@ -17,6 +17,7 @@ struct Place {
 
   std::string server;    // for messages
   std::string schema{};  // of the tables, quoted; empty: by the search path
+  std::string tables{};  // all of them, as a GRANT takes them
   bool create = true;    // the tables may be made
 };
 
