@@ -183,6 +183,10 @@ void Machine::on(const RenewDone& done, Instant now) {
 }
 
 void Machine::on(const ResignDone& done, Instant now) {
+  if (std::holds_alternative<Done>(done.answer) &&
+      releases_.attempt_of(done.op) == spent_attempt_) {
+    is_taken_back_ = true;
+  }
   releases_.answered(done.op, done.answer, now, timing().lease, *random_);
 }
 

@@ -142,6 +142,10 @@ class Machine {
   [[nodiscard]] Instant next_look(const Held& held, Instant now);
   void wake(Instant at);
   [[nodiscard]] bool is_remnant(Attempt attempt) const;
+  void spend(Attempt attempt) {
+    spent_attempt_ = attempt;
+    is_taken_back_ = false;
+  }
   void saw(const Record& record, bool in_reply, Instant now);
   void observed(const Record& record, Instant now);
   void observed(const Vacant& vacant, Instant now);
@@ -192,6 +196,7 @@ class Machine {
   bool stop_asked_ = false;
   bool ended_ = false;
   bool is_own_leader_ = false;
+  bool is_taken_back_ = false;                 // the spent attempt, by the store's word
   std::unique_ptr<const std::string> leader_;  // none: nobody, or this candidate itself
   Term leader_term_;
 };

@@ -42,7 +42,7 @@ void Machine::answered(const Granted& granted, Instant now) {
                                    "restored; the grant is given back",
                                true, false}});
     releases_.give_back(granted.term, *attempt_, false, now);
-    spent_attempt_ = *attempt_;
+    spend(*attempt_);
     attempt_.reset();
     failures_ = std::max(failures_, 1U);
     return retry(now);
@@ -140,7 +140,7 @@ void Machine::saw(const Record& record, bool in_reply, Instant now) {
   if (is_remnant(record.attempt)) {  // waited for, but nobody's turn
     // It was given back, and is there again: the store has forgotten that, as after a promotion. A
     // session that renews all that it holds would keep it for ever.
-    if (releases_.was_done(record.attempt)) {
+    if (is_taken_back_ && record.attempt == spent_attempt_ && !releases_.has(record.attempt)) {
       releases_.give_back(record.term, record.attempt, false, now);
     }
     return;
@@ -200,7 +200,7 @@ void Machine::withdraw(Instant now) {
   } else if (attempt_) {
     releases_.withdraw(*attempt_, now);
   }
-  if (attempt_) spent_attempt_ = *attempt_;
+  if (attempt_) spend(*attempt_);
   attempt_.reset();
   place_ = 0;
 }
@@ -209,7 +209,7 @@ void Machine::withdraw(Instant now) {
 void Machine::step_aside(Instant now) {
   if (auto* reserved = std::get_if<Reserved>(&state_)) {
     cancel_renewal(reserved->tenure);
-    spent_attempt_ = reserved->tenure.attempt;
+    spend(reserved->tenure.attempt);
     release(reserved->tenure, false, now);
   } else {
     withdraw(now);

@@ -101,7 +101,7 @@ void Machine::overrun(Draining& draining) {
 void Machine::expire(Instant now) {
   if (auto* reserved = std::get_if<Reserved>(&state_)) {
     cancel_renewal(reserved->tenure);
-    spent_attempt_ = reserved->tenure.attempt;
+    spend(reserved->tenure.attempt);
     release(reserved->tenure, false, now);
     return stand(now);
   }
@@ -112,7 +112,7 @@ void Machine::expire(Instant now) {
   const LossReason reason = draining.overrun ? draining.reason : LossReason::lease_expired;
   out_->emplace_back(Lost{held.term, reason, held.deadline});
   note_leader({}, held.term);
-  spent_attempt_ = held.attempt;
+  spend(held.attempt);
   const auto limit = draining.overrun ? std::nullopt : std::optional(draining.limit);
   state_ = WindingDown{held.term, held.attempt, draining.reason, held.since + held.lease, limit};
 }
@@ -120,7 +120,7 @@ void Machine::expire(Instant now) {
 // A definite answer: the term is over at once, and there is nothing to give back.
 void Machine::lose(LossReason reason, Instant now) {
   cancel_renewal(*tenure());
-  spent_attempt_ = tenure()->attempt;
+  spend(tenure()->attempt);
   if (std::holds_alternative<Reserved>(state_)) return stand(now);
   if (std::holds_alternative<Leading>(state_)) drain(reason, now);
   auto& draining = std::get<Draining>(state_);
@@ -137,7 +137,7 @@ void Machine::hand_over(Instant now) {
   cancel_renewal(draining.tenure);
   out_->emplace_back(Lost{draining.tenure.term, draining.reason, now});
   note_leader({}, draining.tenure.term);
-  spent_attempt_ = draining.tenure.attempt;
+  spend(draining.tenure.attempt);
   release(draining.tenure, true, now);
   after_term(draining.reason, draining.tenure.term, now);
 }

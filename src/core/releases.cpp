@@ -44,7 +44,6 @@ bool Releases::answered(OpId op, const Answer& answer, Instant now, Duration ret
     return each.call && each.call->op == op;
   });
   if (item == items_.end()) return false;
-  if (std::holds_alternative<Done>(answer)) done_ = item->attempt;
   if (std::holds_alternative<Done>(answer) || std::holds_alternative<Gone>(answer)) {
     remove(op);
     return true;
@@ -69,8 +68,11 @@ bool Releases::has(Attempt attempt) const noexcept {
                      [&](const Item& item) { return item.attempt == attempt; });
 }
 
-bool Releases::was_done(Attempt attempt) const noexcept {
-  return done_ == attempt && !has(attempt);
+std::optional<Attempt> Releases::attempt_of(OpId op) const noexcept {
+  const auto item = std::find_if(items_.begin(), items_.end(), [op](const Item& each) {
+    return each.call && each.call->op == op;
+  });
+  return item != items_.end() ? std::optional(item->attempt) : std::nullopt;
 }
 
 std::optional<Instant> Releases::next_wakeup(Duration request_timeout) const noexcept {

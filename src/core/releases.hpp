@@ -43,8 +43,8 @@ class Releases {
   [[nodiscard]] bool quiet() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return items_.empty(); }
   [[nodiscard]] bool has(Attempt attempt) const noexcept;
-  // The last one that the store has taken back, and nothing more is to be done about it.
-  [[nodiscard]] bool was_done(Attempt attempt) const noexcept;
+  // What one of our calls gives back.
+  [[nodiscard]] std::optional<Attempt> attempt_of(OpId op) const noexcept;
   [[nodiscard]] std::optional<Instant> next_wakeup(Duration request_timeout) const noexcept;
 
  private:
@@ -62,7 +62,6 @@ class Releases {
   void remove(OpId op);
 
   std::forward_list<Item> items_;  // in the order in which they came; mostly none
-  std::optional<Attempt> done_;
 };
 
 }  // namespace conclave::core

@@ -62,6 +62,12 @@ TEST(PostgresCourtesy, IsNotForWhoIsGone) {
   EXPECT_LE(shown, 4);
 }
 
+TEST(PostgresCourtesy, RemembersOnlySomeOfThoseWhoLeadOnce) {
+  Courtesy of_anna;
+  for (std::uint64_t term = 1; term <= 1000; ++term) of_anna.has_led(std::to_string(term), {term});
+  EXPECT_LE(of_anna.size(), 33U);
+}
+
 // Of those who ask at once chance takes one, of the others only if there are none.
 TEST(PostgresCourtesy, LetsAllOfThemLead) {
   constexpr std::size_t count = 5;

@@ -1,13 +1,21 @@
 #include "stores/postgres/courtesy.hpp"
 
+#include <algorithm>
+
 namespace conclave::postgres {
+namespace {
+
+constexpr std::size_t most_leaders = 16;
+
+}  // namespace
 
 void Courtesy::has_led(const std::string& candidate, Term term) {
   if (term < newest_) return;
   is_over(term);  // or will be
   leaders_[candidate] = turns_;
-  // Who has missed two turns is gone.
-  const std::uint64_t oldest = 2 * leaders_.size();
+  // Who has missed two turns is gone. Of those who come, lead once and go, only some are
+  // remembered.
+  const std::uint64_t oldest = 2 * std::min(leaders_.size(), most_leaders);
   std::erase_if(leaders_, [&](const auto& each) { return turns_ - each.second > oldest; });
 }
 

@@ -4,6 +4,7 @@
 // who has waited for longest may be gone, so the others ask a moment later.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -23,6 +24,8 @@ class Courtesy {
   // The place is free. At most once for each term, however often that is told, and by whomever:
   // then it is asked.
   [[nodiscard]] bool lets_others_go_first(const std::string& candidate);
+
+  [[nodiscard]] std::size_t size() const noexcept { return leaders_.size(); }
 
  private:
   std::map<std::string, std::uint64_t> leaders_;  // those of late, and in which turn
