@@ -134,12 +134,13 @@ TEST(PostgresRefused, WhoMayNotUseTheTables) {
   for (const PostgresMode mode : {PostgresMode::advisory, PostgresMode::lease}) {
     const PostgresOptions options = options_of(server.url(anna), mode);
     server.exec("revoke all on " + tables + " from anna");
-    expect_refused(options, {ErrorCode::denied, "permission denied for table conclave_",
-                             "GRANT SELECT, INSERT, UPDATE, DELETE ON \"conclave_election\", "});
+    expect_refused(options,
+                   {ErrorCode::denied, "permission denied for table conclave_",
+                    "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE \"conclave_election\", "});
     server.exec("grant select on " + tables + " to anna");
-    expect_writing_refused(options,
-                           {ErrorCode::denied, "permission denied for table conclave_",
-                            "GRANT SELECT, INSERT, UPDATE, DELETE ON \"conclave_election\", "});
+    expect_writing_refused(
+        options, {ErrorCode::denied, "permission denied for table conclave_",
+                  "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE \"conclave_election\", "});
     server.exec("grant select, insert, update, delete on " + tables + " to anna");
     expect_elected(options);
   }

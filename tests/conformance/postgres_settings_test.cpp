@@ -230,9 +230,10 @@ TEST(PostgresTrouble, SaysWhatToDo) {
   expect_within(says("42501", "permission denied for schema x").message, "ON SCHEMA x TO");
   postgres::Place own("S");
   own.schema = "\"own\"";
+  own.tables = "\"own\".t, \"own\".u";
   own.create = false;
   expect_within(postgres::trouble_of("42501", "permission denied for table t", own).message,
-                "ON TABLE \"own\".t TO its role");
+                "ON TABLE \"own\".t, \"own\".u TO its role");
   EXPECT_TRUE(postgres::trouble_of("42501", "permission denied for schema own", own)
                   .message.ends_with("GRANT USAGE ON SCHEMA \"own\" TO its role"));
   EXPECT_EQ(says("42501", "").code, ErrorCode::denied);

@@ -94,7 +94,7 @@ struct Right {
 };
 
 constexpr std::array rights{
-    Right{"table ", "GRANT SELECT, INSERT, UPDATE, DELETE ON "},
+    Right{"table ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
     Right{"relation ", "GRANT SELECT, INSERT, UPDATE, DELETE ON TABLE "},
     Right{"sequence ", "GRANT USAGE, SELECT ON SEQUENCE "},
     Right{"schema ", "GRANT USAGE, CREATE ON SCHEMA ",
