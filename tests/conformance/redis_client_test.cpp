@@ -54,9 +54,11 @@ TEST(RedisClientStore, HandsOverToTheOtherKindAndBack) {
   const RedisServer server;
   const auto by_client = given(server);
   EXPECT_FALSE(by_client->traits().pushes);
-  Person anna(by_client, "anna");
+  // Nobody tells it that another leads, so it rests for all that time.
+  Person anna(by_client, "anna", std::chrono::seconds{4});
   ASSERT_TRUE(anna.next(EventKind::elected));
-  Person bob(options_of(server), "bob");
+  // Until its inbox is there, nobody can call it up, and it looks when a lease is over.
+  Person bob(make_redis_store(options_of(server)), "bob", person_hang_guard);
   ASSERT_TRUE(bob.next(EventKind::follower));
   anna->resign();
   ASSERT_TRUE(bob.is_elected());

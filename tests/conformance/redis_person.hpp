@@ -19,8 +19,11 @@ inline constexpr std::chrono::seconds person_hang_guard{60};
 
 class Person {
  public:
-  explicit Person(std::shared_ptr<Store> store, const std::string& id = "anna")
-      : candidate_(std::move(store), "election", {.id = id}), events_(candidate_.events()) {
+  // `cool_down` where somebody else has to lead before it does again, however long that takes.
+  explicit Person(std::shared_ptr<Store> store, const std::string& id = "anna",
+                  std::optional<Duration> cool_down = {})
+      : candidate_(std::move(store), "election", {.id = id, .cool_down = cool_down}),
+        events_(candidate_.events()) {
     candidate_.start();
   }
   explicit Person(RedisOptions options, const std::string& id = "anna")
