@@ -20,7 +20,8 @@
 //    statement_timeout, are neutralised on our own sessions; behind a pooler they are left alone,
 //    since there the server's session is shared with others.
 //  - The server ends our sessions when nothing is heard of them for ten leases: no process that
-//    stands still, and no host that has vanished, keeps connections for hours.
+//    stands still, and no host that has vanished, keeps connections for hours. Only the session
+//    with the lock of mode advisory stays with a process that stands still and leads nothing.
 //  - Host names are looked up anew for every connection, without blocking; passwords are read anew,
 //    where they come from files or from a function.
 #pragma once

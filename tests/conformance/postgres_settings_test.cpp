@@ -251,6 +251,19 @@ TEST(PostgresTrouble, SaysWhatToDo) {
   EXPECT_FALSE(says("42703", "").retryable);
 }
 
+TEST(PostgresTrouble, SaysThatAPoolerHasNoServer) {
+  const std::string text =
+      "FATAL:  08P01: server login has been failing, try again later (server_login_retry)\n";
+  for (const Error& each : {postgres::broken(text, "S"), postgres::connect_trouble(text, {"S"})}) {
+    expect_within(each.message, "S is a pooler that does not reach its server");
+    expect_within(each.message, "see whether that server runs");
+    EXPECT_TRUE(each.retryable);
+    EXPECT_FALSE(each.in_doubt);
+  }
+  EXPECT_EQ(postgres::broken("terminating\nmore", "S").message,
+            "the connection to S broke: terminating");
+}
+
 // A pooler has one state for all that it refuses, and older ones for what the server refuses, too.
 TEST(PostgresTrouble, KnowsWhatAPoolerMeans) {
   const auto code = [](const std::string& message) {

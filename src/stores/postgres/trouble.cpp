@@ -76,6 +76,9 @@ constexpr std::array known{
     Known{"0A000", ErrorCode::unsupported, "cannot do what an election needs", false, false, true},
     Known{"LOCK0", ErrorCode::invalid_state,
           "has candidates that go by locks alone: all have to write tables=false, or none", false},
+    Known{"POOL0", ErrorCode::unavailable,
+          "is a pooler that does not reach its server, and tries again after server_login_retry: "
+          "see whether that server runs"},
     Known{"08P01", ErrorCode::unavailable,
           "does not take the connection or the request, as a pooler says it: check database and "
           "user there",
@@ -147,6 +150,7 @@ std::string_view meant_by_pooler(std::string_view message) {
   };
   constexpr std::array meanings{
       Meaning{"no more connections allowed", "53300"},
+      Meaning{"server login has been failing", "POOL0"},
       Meaning{"pg_hba.conf", "28000"},
       Meaning{"no such database", "3D000"},
       Meaning{"database \"", "3D000"},
@@ -315,12 +319,11 @@ Error connect_trouble(std::string_view text, const Place& place) {
 }
 
 Error broken(std::string_view text, const std::string& where) {
-  if (text.find("server login has been failing") != std::string_view::npos) {
-    return {ErrorCode::unavailable,
-            "the pooler at " + where +
-                " does not reach its server, and tries again after server_login_retry: see "
-                "whether that server runs",
-            true, false};
+  // A pooler says so why it ends a connection that it had taken.
+  if (const auto said = said_in(text); said && said->state == "08P01") {
+    Error error = trouble_of(said->state, said->message, where);
+    error.in_doubt = false;
+    return error;
   }
   const std::string reason = one_line(text.substr(0, text.find('\n')));
   return {ErrorCode::unavailable,
