@@ -1,8 +1,10 @@
 # What every target of ours has in common. Consumers of the library see none of it.
 
+# Paths below our folder count as relative, so that a clone in another folder finds what this one compiled.
 find_program(CONCLAVE_CCACHE ccache)
 if(CONCLAVE_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CONCLAVE_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+      CCACHE_NOHASHDIR=true "${CONCLAVE_CCACHE}")
 endif()
 
 set(CONCLAVE_SOURCE_DIR "${PROJECT_SOURCE_DIR}")
