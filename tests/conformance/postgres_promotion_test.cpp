@@ -58,6 +58,12 @@ class PostgresPromotion : public PostgresFaults {
 class PromotionByClock : public PostgresPromotion {};
 class PromotionByLock : public PostgresPromotion {};
 
+// That no two lead is not promised there.
+class PromotionByLockAlone : public PostgresPromotion {
+ protected:
+  void TearDown() override { EXPECT_TRUE(contradiction()) << "docs/stores/postgres.md says less"; }
+};
+
 TEST_P(PromotionByClock, AllMoveToTheStandby) {
   const Ways of_a = ways();
   const Ways of_b = ways();
@@ -143,6 +149,28 @@ TEST_P(PromotionByLock, NobodyIsElectedOnANewTimelineBeforeALeaseHasPassed) {
   EXPECT_GT(a->term(), next);
 }
 
+// A lock needs no standby. The terms tell the two apart, and they are one again when the old
+// primary cannot be reached any more.
+TEST_P(PromotionByLockAlone, TwoLeadWhileTheOldPrimaryGoesOn) {
+  const Ways of_a = ways();
+  const Ways of_b = ways();
+  close(*of_a.to_heir);
+  const Member a = join_by(of_a, "a");
+  ASSERT_TRUE(until_leads(a));
+  const Term term = a->term();
+  const Member b = join_by(of_b, "b");
+  ASSERT_TRUE(until_renewed(a));
+  close(*of_b.to_primary);
+  heir().promote();
+  ASSERT_TRUE(until_leads(b));
+  EXPECT_GT(b->term(), term);
+  ASSERT_TRUE(until_renewed(a));
+  EXPECT_EQ(a->term(), term);
+  of_a.to_heir->pass();
+  close(*of_a.to_primary);
+  ASSERT_TRUE(until_follows(a, "b"));
+}
+
 INSTANTIATE_TEST_SUITE_P(lease, PromotionByClock,
                          ::testing::Values(MakeFixture{make_lease<PairFixture>}),
                          [](const auto&) { return "lease"; });
@@ -150,6 +178,9 @@ INSTANTIATE_TEST_SUITE_P(strict, PromotionByClock,
                          ::testing::Values(MakeFixture{make_strict<PairFixture>}),
                          [](const auto&) { return "strict"; });
 INSTANTIATE_TEST_SUITE_P(advisory, PromotionByLock,
+                         ::testing::Values(MakeFixture{make_advisory<PairFixture>}),
+                         [](const auto&) { return "advisory"; });
+INSTANTIATE_TEST_SUITE_P(advisory, PromotionByLockAlone,
                          ::testing::Values(MakeFixture{make_advisory<PairFixture>}),
                          [](const auto&) { return "advisory"; });
 INSTANTIATE_TEST_SUITE_P(strict, PromotionByLock,
