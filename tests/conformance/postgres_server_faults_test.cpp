@@ -126,6 +126,26 @@ TEST_P(PostgresServerFaults, R01_WhatIsGrantedDuringAResignationHasALease) {
   EXPECT_TRUE(is_granted);
 }
 
+// The limit of its silence goes with the term.
+TEST_P(PostgresServerFaults, ASessionWithALockMayBeSilentWhenItsTermIsOver) {
+  if (outlives_session()) GTEST_SKIP() << "here it has no lock";
+  const auto store = connect();
+  std::atomic<bool> listens = false;
+  on(*store, [&] { store->observe("election", "a", [&](const Observation&) { listens = true; }); });
+  ASSERT_TRUE(run_until([&] { return listens.load(); }));
+  const Term term = granted(*store, bid("a", 1)).term;
+  const auto holder = [&] {
+    return server().value(
+        "select string_agg(pid::text, ' ') from pg_locks where locktype = 'advisory' and granted "
+        "and mode = 'ExclusiveLock'");
+  };
+  const std::string session = holder();
+  EXPECT_FALSE(session.empty());
+  ASSERT_TRUE(std::holds_alternative<Done>(resign(*store, resignation(bid("a", 1), term, true))));
+  run_for(2 * lease());
+  EXPECT_EQ(holder(), session);
+}
+
 TEST_P(PostgresServerFaults, R02_DroppedTablesAreMadeAnew) {
   const Member leader = join("a");
   ASSERT_TRUE(until_leads(leader));
