@@ -11,16 +11,20 @@
 namespace conclave::postgres {
 namespace {
 
+bool yields(Courtesy& courtesy, const std::string& candidate) {
+  return courtesy.who_asks({candidate}).empty();
+}
+
 TEST(PostgresCourtesy, IsForWhoHasWaitedLonger) {
   Courtesy of_anna;
-  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "nothing is known";
+  EXPECT_FALSE(yields(of_anna, "anna")) << "nothing is known";
   of_anna.has_led("bob", {1});
-  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "who has not led asks";
+  EXPECT_FALSE(yields(of_anna, "anna")) << "who has not led asks";
   of_anna.has_led("anna", {2});
   of_anna.has_led("carl", {3});
-  EXPECT_TRUE(of_anna.lets_others_go_first("anna")) << "bob has led before, and waits";
+  EXPECT_TRUE(yields(of_anna, "anna")) << "bob has led before, and waits";
   of_anna.has_led("bob", {4});
-  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "nobody waits for longer";
+  EXPECT_FALSE(yields(of_anna, "anna")) << "nobody waits for longer";
 }
 
 TEST(PostgresCourtesy, CountsATurnThatNobodySaw) {
@@ -30,11 +34,22 @@ TEST(PostgresCourtesy, CountsATurnThatNobodySaw) {
   of_anna.has_led("anna", {3});
   of_anna.has_led("bob", {4});
   of_anna.is_over({5});  // that of carl, who else
-  EXPECT_FALSE(of_anna.lets_others_go_first("anna"));
+  EXPECT_FALSE(yields(of_anna, "anna"));
   of_anna.has_led("carl", {5});
   of_anna.has_led("anna", {6});
   of_anna.is_over({7});
-  EXPECT_TRUE(of_anna.lets_others_go_first("anna"));
+  EXPECT_TRUE(yields(of_anna, "anna"));
+}
+
+// Two candidates of one process.
+TEST(PostgresCourtesy, IsShownByEachForItself) {
+  Courtesy of_both;
+  for (const auto& [leader, term] : {std::pair{"bob", 1}, {"anna", 2}, {"carl", 3}}) {
+    of_both.has_led(leader, {static_cast<std::uint64_t>(term)});
+  }
+  const std::vector<std::string> both{"anna", "bob"};
+  EXPECT_EQ(of_both.who_asks(both), std::vector<std::string>{"bob"});
+  EXPECT_EQ(of_both.who_asks(both), both) << "it was told once more";
 }
 
 TEST(PostgresCourtesy, IsShownOnceForEachTerm) {
@@ -42,11 +57,11 @@ TEST(PostgresCourtesy, IsShownOnceForEachTerm) {
   of_anna.has_led("bob", {1});
   of_anna.has_led("anna", {2});
   of_anna.has_led("carl", {3});
-  EXPECT_TRUE(of_anna.lets_others_go_first("anna"));
-  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "that it is free was told once more";
+  EXPECT_TRUE(yields(of_anna, "anna"));
+  EXPECT_FALSE(yields(of_anna, "anna")) << "that it is free was told once more";
   of_anna.has_led("carl", {3});
   of_anna.is_over({2});
-  EXPECT_FALSE(of_anna.lets_others_go_first("anna")) << "old news";
+  EXPECT_FALSE(yields(of_anna, "anna")) << "old news";
 }
 
 TEST(PostgresCourtesy, IsNotForWhoIsGone) {
@@ -57,7 +72,7 @@ TEST(PostgresCourtesy, IsNotForWhoIsGone) {
   for (int i = 0; i < 50; ++i) {  // bob never comes back
     of_anna.has_led("anna", {++term});
     of_anna.has_led("carl", {++term});
-    shown += of_anna.lets_others_go_first("anna") ? 1 : 0;
+    shown += yields(of_anna, "anna") ? 1 : 0;
   }
   EXPECT_LE(shown, 4);
 }
@@ -82,7 +97,7 @@ TEST(PostgresCourtesy, LetsAllOfThemLead) {
     std::vector<std::size_t> at_once, later;
     for (std::size_t i = 0; i < count; ++i) {
       if (i == leader) continue;
-      (all.at(i).lets_others_go_first(std::to_string(i)) ? later : at_once).push_back(i);
+      (yields(all.at(i), std::to_string(i)) ? later : at_once).push_back(i);
     }
     const auto& some = at_once.empty() ? later : at_once;
     asked_last = at_once.size();

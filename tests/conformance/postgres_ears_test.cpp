@@ -14,7 +14,7 @@ class PostgresEars : public ::testing::Test {
  protected:
   PostgresEars() {
     for (const char* const each : {"a", "b", "c", "d", "e", "f"}) {
-      ears.listen(each, next++, [](const Observation&) {});
+      ears.listen(each, "dora", next++, [](const Observation&) {});
     }
     for (const char* const each : {"a", "b", "c"}) ears.is_held_by(each, bob, {1});
     for (const char* const each : {"d", "e"}) ears.is_held_by(each, anna, {1});
@@ -48,6 +48,24 @@ TEST_F(PostgresEars, ForgetWhatNobodyListensTo) {
   EXPECT_TRUE(ears.held_by(bob).empty());
   EXPECT_FALSE(ears.is_held_by("a", bob, {2})) << "nobody listens";
   EXPECT_EQ(ears.busiest({anna, carl}), std::nullopt);
+}
+
+// Whoever only observes, leads or has left has no turn.
+TEST_F(PostgresEars, AskWhoWaits) {
+  std::vector<std::string> asked;
+  for (const std::string name : {"emil", "fred", ""}) {
+    ears.listen("a", name, next++, [&asked, name](const Observation& what) {
+      if (std::holds_alternative<YourTurn>(what)) asked.push_back(name);
+    });
+    ears.waits("a", name, !name.empty());
+  }
+  EXPECT_EQ(ears.waiting("a"), (std::vector<std::string>{"emil", "fred"}));
+  ears.waits("a", "emil", false);
+  EXPECT_EQ(ears.waiting("a"), std::vector<std::string>{"fred"});
+  ears.ask("a", ears.waiting("a"));
+  EXPECT_EQ(asked, std::vector<std::string>{"fred"});
+  ears.cancel(next - 2);
+  EXPECT_TRUE(ears.waiting("a").empty());
 }
 
 }  // namespace

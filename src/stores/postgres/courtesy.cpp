@@ -25,12 +25,17 @@ void Courtesy::is_over(Term term) {
   turns_ += 1;
 }
 
-bool Courtesy::lets_others_go_first(const std::string& candidate) {
+std::vector<std::string> Courtesy::who_asks(std::vector<std::string> candidates) {
+  if (let_go_ == newest_) return candidates;
+  const auto late = std::erase_if(
+      candidates, [this](const auto& each) { return have_others_waited_longer(each); });
+  if (late > 0) let_go_ = newest_;
+  return candidates;
+}
+
+bool Courtesy::have_others_waited_longer(const std::string& candidate) const {
   const auto own = leaders_.find(candidate);
-  if (own == leaders_.end() || let_go_ == newest_) return false;
-  const bool have_others_waited_longer = turns_ - own->second + 1 < leaders_.size();
-  if (have_others_waited_longer) let_go_ = newest_;
-  return have_others_waited_longer;
+  return own != leaders_.end() && turns_ - own->second + 1 < leaders_.size();
 }
 
 }  // namespace conclave::postgres

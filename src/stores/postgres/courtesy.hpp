@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <conclave/term.hpp>
 
@@ -21,13 +22,15 @@ class Courtesy {
   // It was told that this term is over; perhaps before anybody saw whose it was.
   void is_over(Term term);
 
-  // The place is free. At most once for each term, however often that is told, and by whomever:
-  // then it is asked.
-  [[nodiscard]] bool lets_others_go_first(const std::string& candidate);
+  // The place is free: who of these asks for it at once. The others let go first who has waited for
+  // longer; at most once for each term, however often that is told, and by whomever.
+  [[nodiscard]] std::vector<std::string> who_asks(std::vector<std::string> candidates);
 
   [[nodiscard]] std::size_t size() const noexcept { return leaders_.size(); }
 
  private:
+  [[nodiscard]] bool have_others_waited_longer(const std::string& candidate) const;
+
   std::map<std::string, std::uint64_t> leaders_;  // those of late, and in which turn
   std::uint64_t turns_ = 0;
   Term newest_{};

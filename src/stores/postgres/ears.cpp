@@ -5,9 +5,10 @@
 
 namespace conclave::postgres {
 
-bool Ears::listen(const std::string& election, Operation operation, Sink sink) {
+bool Ears::listen(const std::string& election, const std::string& candidate, Operation operation,
+                  Sink sink) {
   const auto [spot, is_first] = spots_.try_emplace(election);
-  spot->second.ears.emplace(operation, std::move(sink));
+  spot->second.ears.emplace(operation, Ear{candidate, std::move(sink)});
   elections_.emplace(operation, election);
   return is_first;
 }
@@ -18,7 +19,9 @@ std::optional<std::string> Ears::cancel(Operation operation) {
   std::string election = found->second;
   elections_.erase(found);
   const auto spot = spots_.find(election);
-  spot->second.ears.erase(operation);
+  const auto ear = spot->second.ears.find(operation);
+  spot->second.waiting.erase(ear->second.candidate);
+  spot->second.ears.erase(ear);
   if (!spot->second.ears.empty()) return std::nullopt;
   is_held_by(election, 0, {});
   spots_.erase(spot);
@@ -32,19 +35,47 @@ std::vector<std::string> Ears::elections() const {
   return names;
 }
 
-// A sink may cancel itself or another one: a copy of each is called, if it is still there.
+void Ears::waits(const std::string& election, const std::string& candidate, bool does) {
+  const auto spot = spots_.find(election);
+  if (spot == spots_.end()) return;
+  if (does) {
+    spot->second.waiting.insert(candidate);
+  } else {
+    spot->second.waiting.erase(candidate);
+  }
+}
+
+std::vector<std::string> Ears::waiting(const std::string& election) const {
+  const auto spot = spots_.find(election);
+  if (spot == spots_.end()) return {};
+  return {spot->second.waiting.begin(), spot->second.waiting.end()};
+}
+
 void Ears::tell(const std::string& election, const Observation& what) {
+  tell_some(election, what, [](const Ear&) { return true; });
+}
+
+void Ears::ask(const std::string& election, const std::vector<std::string>& candidates) {
+  const std::set<std::string> names(candidates.begin(), candidates.end());
+  tell_some(election, YourTurn{}, [&](const Ear& each) { return names.contains(each.candidate); });
+}
+
+// A sink may cancel itself or another one: a copy of each is called, if it is still there.
+void Ears::tell_some(const std::string& election, const Observation& what,
+                     const std::function<bool(const Ear&)>& wanted) {
   const auto spot = spots_.find(election);
   if (spot == spots_.end()) return;
   std::vector<Operation> operations;
-  for (const auto& [operation, sink] : spot->second.ears) operations.push_back(operation);
+  for (const auto& [operation, ear] : spot->second.ears) {
+    if (wanted(ear)) operations.push_back(operation);
+  }
   const std::weak_ptr alive = alive_;
   for (const Operation each : operations) {
     const auto now = spots_.find(election);
     if (now == spots_.end()) return;
     const auto ear = now->second.ears.find(each);
     if (ear == now->second.ears.end()) continue;
-    const Sink sink = ear->second;
+    const Sink sink = ear->second.sink;
     sink(what);
     if (alive.expired()) return;
   }

@@ -1,8 +1,10 @@
 // Who listens to which election here, and who holds it as far as that is known.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,8 @@ namespace conclave::postgres {
 class Ears {
  public:
   // Whether it is the first on this election.
-  bool listen(const std::string& election, Operation operation, Sink sink);
+  bool listen(const std::string& election, const std::string& candidate, Operation operation,
+              Sink sink);
   // The election, when nobody listens to it any more.
   std::optional<std::string> cancel(Operation operation);
 
@@ -22,9 +25,14 @@ class Ears {
   }
   [[nodiscard]] bool is_empty() const noexcept { return spots_.empty(); }
   [[nodiscard]] std::vector<std::string> elections() const;
+  // Whose bid has found somebody else there, and who has not left since.
+  void waits(const std::string& election, const std::string& candidate, bool does);
+  [[nodiscard]] std::vector<std::string> waiting(const std::string& election) const;
 
   // A sink may do anything meanwhile, also end the life of this.
   void tell(const std::string& election, const Observation& what);
+  // That it is the turn of these.
+  void ask(const std::string& election, const std::vector<std::string>& candidates);
 
   // Whose session holds it; zero: nobody's lock. Whether that is news.
   bool is_held_by(const std::string& election, std::int64_t life, Term term);
@@ -36,11 +44,19 @@ class Ears {
   [[nodiscard]] std::optional<std::int64_t> busiest(const std::vector<std::int64_t>& besides) const;
 
  private:
+  struct Ear {
+    std::string candidate{};
+    Sink sink{};
+  };
   struct Spot {
-    std::map<Operation, Sink> ears{};  // in the order in which they came
+    std::map<Operation, Ear> ears{};  // in the order in which they came
+    std::set<std::string> waiting{};
     std::int64_t life = 0;
     Term term{};
   };
+
+  void tell_some(const std::string& election, const Observation& what,
+                 const std::function<bool(const Ear&)>& wanted);
 
   std::map<std::string, Spot> spots_;
   std::map<Operation, std::string> elections_;

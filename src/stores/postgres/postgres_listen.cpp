@@ -10,9 +10,9 @@ constexpr std::size_t looks_at_a_time = 500;
 
 }  // namespace
 
-Operation PostgresStore::observe(std::string election, std::string, Sink sink) {
+Operation PostgresStore::observe(std::string election, std::string candidate, Sink sink) {
   const Operation operation = calls_.number();
-  if (ears_.listen(election, operation, std::move(sink))) to_hear_.insert(election);
+  if (ears_.listen(election, candidate, operation, std::move(sink))) to_hear_.insert(election);
   side_.open();
   look_soon(election);
   return operation;
@@ -32,24 +32,37 @@ void PostgresStore::is_listening() {
   }
 }
 
-// That a place is free is told on the spot, and asked for in the next breath; who leads is looked
-// at. Everybody may write such letters, and those of another schema come here, too: what is led
-// here is looked at, and a term that was not seen in the row is not told.
+// Everybody may write such letters, and those of another schema come here, too: what is led here is
+// looked at, and a term that was not seen in the row is not told.
 void PostgresStore::heard(const std::string& letter) {
   const auto mail = letter_in(letter);
-  if (!mail) return;
-  if (mail->vacancy && !led_.contains(mail->election)) {
-    const Term known = ears_.term_of(mail->election);
-    if (mail->term < known) return;  // old news
-    ears_.is_held_by(mail->election, 0, {});
-    if (*mail->vacancy == Vacancy::released && ears_.is_heard(mail->election)) {
-      released_ = mail->election;
-      courtesies_[mail->election].is_over(mail->term);
-    }
-    if (mail->term != known) return ears_.tell(mail->election, YourTurn{});
-    return ears_.tell(mail->election, Vacant{*mail->vacancy, mail->term});
-  }
-  look_soon(mail->election);
+  if (!mail || !ears_.is_heard(mail->election)) return;
+  if (!mail->vacancy || led_.contains(mail->election)) return look_soon(mail->election);
+  if (mail->term < ears_.term_of(mail->election)) return;  // old news
+  *mail->vacancy == Vacancy::released ? is_handed_over(*mail) : is_vacant(*mail);
+}
+
+// It is asked for in the next breath, unless others have waited for longer. That nobody leads is
+// told a moment later, if it still is so: all would wake up while the one who asks wants to run.
+void PostgresStore::is_handed_over(const Letter& letter) {
+  loop_->post_at(now() + head_start, calls_.while_alive([this, letter] {
+    if (led_.contains(letter.election) || letter.term < ears_.term_of(letter.election)) return;
+    released_ = letter.election;
+    is_vacant(letter);
+  }));
+  Courtesy& courtesy = courtesies_[letter.election];
+  courtesy.is_over(letter.term);
+  const auto first = courtesy.who_asks(ears_.waiting(letter.election));
+  if (first.empty()) return;
+  released_ = letter.election;
+  ears_.ask(letter.election, first);
+}
+
+void PostgresStore::is_vacant(const Letter& letter) {
+  const Term known = ears_.term_of(letter.election);
+  ears_.is_held_by(letter.election, 0, {});
+  if (letter.term != known) return ears_.tell(letter.election, YourTurn{});
+  ears_.tell(letter.election, Vacant{*letter.vacancy, letter.term});
 }
 
 bool PostgresStore::is_polling() const { return is_adopted_ || side_.is_pooled(); }

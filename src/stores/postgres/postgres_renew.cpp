@@ -95,6 +95,7 @@ Operation PostgresStore::resign(Resignation resignation,
   if (auto error = check_election_name(resignation.election))
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
   is_led_no_more(resignation.election, resignation.attempt, resignation.term);
+  ears_.waits(resignation.election, resignation.candidate, false);
   // A bid that is under way may get something before this is executed.
   const bool is_idle = led_.empty() && !bidding_;
   std::optional<std::string> term;

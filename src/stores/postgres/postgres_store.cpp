@@ -15,8 +15,6 @@ namespace {
 
 // More in one statement would keep others from their rows.
 constexpr std::size_t bids_at_a_time = 1000;
-// Long enough for a place to be taken, and for that to be told.
-constexpr Duration head_start = std::chrono::milliseconds{2};
 
 Traits traits_of(const Settings& settings, bool is_adopted) {
   Traits traits;
@@ -117,16 +115,10 @@ void PostgresStore::leave_if_idle() {
 
 // ---------------------------------------------------------------- campaign
 
-// A place that was told to be free is asked for at once, unless others have waited for longer.
+// A place that was told to be free is asked for at once.
 Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> done) {
   if (auto error = check_bid(bid))
     return calls_.reply(std::move(done), CampaignAnswer{Refused{*std::move(error)}});
-  const auto courtesy = courtesies_.find(bid.election);
-  if (released_ == bid.election && courtesy != courtesies_.end() &&
-      courtesy->second.lets_others_go_first(bid.candidate)) {
-    released_.clear();
-    return calls_.reply(std::move(done), CampaignAnswer{Held{.look_again_in = head_start}});
-  }
   auto call = calls_.begin<CampaignAnswer>(std::move(done));
   const Operation operation = call->operation;
   const bool hurries = released_ == bid.election && bids_.empty() && !bidding_;
@@ -221,7 +213,6 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
     const bool is_taken = is_released && answer && answer->rows.empty();
     const bool is_lost =
         !is_released && answer && !answer->rows.empty() && has_lost_life(answer->rows, 17);
-    if (is_released && answer && !is_taken) tell_others(some.front().bid.election, answer->rows);
     if (is_lost) home_.lose_life();
     if (!is_released && answer && answer->rows.empty() && home_.backend()) {
       const auto alive = calls_.alive();
@@ -234,7 +225,11 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
       bids_.insert(bids_.begin(), some.begin(), some.end());
       return bid_soon();
     }
+    const auto alive = calls_.alive();
     tell(some, answer);
+    if (is_released && answer && !alive.expired()) {
+      tell_others(some.front().bid.election, answer->rows);
+    }
   }));
 }
 
@@ -292,11 +287,13 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
     pauses_.erase(bid.election);
     has_leader(bid.election, bid.candidate, granted->term);
     led_[bid.election] = {bid.attempt, granted->term};
+    ears_.waits(bid.election, bid.candidate, false);
     return *granted;
   }
   auto held = held_in(answer.rows, row, settings_->lease);
   if (!held) return Unknown{nonsense(home_.where())};
   held->server_age = age;
+  ears_.waits(bid.election, bid.candidate, true);
   if (!held->record) held->look_again_in = pause_before(bid.election, held->look_again_in);
   // Nobody waits for the holder's lock: a bid finds out whether it is free.
   if (is_adopted_ && traits_.judge == LeaseJudge::session) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "net/calls.hpp"
+#include "stores/postgres/answers.hpp"
 #include "stores/postgres/courtesy.hpp"
 #include "stores/postgres/ears.hpp"
 #include "stores/postgres/home.hpp"
@@ -75,6 +76,8 @@ class PostgresStore final : public Store {
   void is_listening();
   [[nodiscard]] bool is_told() const;
   void heard(const std::string& letter);
+  void is_handed_over(const Letter& letter);
+  void is_vacant(const Letter& letter);
   void look_soon(const std::string& election);
   void look_next();
   void look();
@@ -121,6 +124,8 @@ class PostgresStore final : public Store {
   const bool is_adopted_;
   const Traits traits_;
   const Verbs verbs_;
+  // Long enough for a place to be taken, and for that to be told.
+  static constexpr Duration head_start = std::chrono::milliseconds{2};
   struct Led {
     Attempt attempt{};
     Term term{};
