@@ -46,6 +46,28 @@ class PostgresPromotion : public PostgresFaults {
     return member;
   }
 
+  // One leads on the primary alone, the other stands in line there, and then has only the standby,
+  // which is promoted.
+  struct Parted {
+    Ways of_a;
+    Ways of_b;
+    Member a{};
+    Member b{};
+    Term term{};
+  };
+  [[nodiscard]] Parted parted() {
+    Parted both{ways(), ways()};
+    close(*both.of_a.to_heir);
+    both.a = join_by(both.of_a, "a");
+    EXPECT_TRUE(until_leads(both.a));
+    both.term = both.a->term();
+    both.b = join_by(both.of_b, "b");
+    EXPECT_TRUE(until_renewed(both.a));
+    close(*both.of_b.to_primary);
+    heir().promote();
+    return both;
+  }
+
   // Those on the primary that are waiting for the standby give up: what they wrote is there, and
   // the standby does not have it.
   std::size_t cancel_waits() {
@@ -89,16 +111,9 @@ TEST_P(PromotionByClock, AllMoveToTheStandby) {
 }
 
 TEST_P(PromotionByClock, NoRenewalCountsOnAPrimaryThatIsCutOff) {
-  const Ways of_a = ways();
-  const Ways of_b = ways();
-  close(*of_a.to_heir);
-  const Member a = join_by(of_a, "a");
-  ASSERT_TRUE(until_leads(a));
-  const Term term = a->term();
-  const Member b = join_by(of_b, "b");
-  ASSERT_TRUE(until_renewed(a));
-  close(*of_b.to_primary);
-  heir().promote();
+  const Parted both = parted();
+  const Member& a = both.a;
+  const Member& b = both.b;
   const std::size_t renewed = a->count<core::Extended>();
   std::size_t cancelled = 0;
   // Here, and not on the loop of the candidates, which have to renew meanwhile.
@@ -112,15 +127,15 @@ TEST_P(PromotionByClock, NoRenewalCountsOnAPrimaryThatIsCutOff) {
   };
   ASSERT_TRUE(cancel_until([&] { return b->leads(); }));
   EXPECT_GT(cancelled, 0U);
-  EXPECT_GT(b->term(), term);
+  EXPECT_GT(b->term(), both.term);
   // One may have come home just before the promotion.
   EXPECT_LE(a->count<core::Extended>(), renewed + 1);
   const Instant until = now() + 2 * lease();
   ASSERT_TRUE(cancel_until([&] { return now() >= until; }));
   EXPECT_EQ(leaders(), (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(b->leads());
-  of_a.to_heir->pass();
-  close(*of_a.to_primary);
+  both.of_a.to_heir->pass();
+  close(*both.of_a.to_primary);
   ASSERT_TRUE(until_follows(a, "b"));
 }
 
@@ -152,22 +167,15 @@ TEST_P(PromotionByLock, NobodyIsElectedOnANewTimelineBeforeALeaseHasPassed) {
 // A lock needs no standby. The terms tell the two apart, and they are one again when the old
 // primary cannot be reached any more.
 TEST_P(PromotionByLockAlone, TwoLeadWhileTheOldPrimaryGoesOn) {
-  const Ways of_a = ways();
-  const Ways of_b = ways();
-  close(*of_a.to_heir);
-  const Member a = join_by(of_a, "a");
-  ASSERT_TRUE(until_leads(a));
-  const Term term = a->term();
-  const Member b = join_by(of_b, "b");
-  ASSERT_TRUE(until_renewed(a));
-  close(*of_b.to_primary);
-  heir().promote();
+  const Parted both = parted();
+  const Member& a = both.a;
+  const Member& b = both.b;
   ASSERT_TRUE(until_leads(b));
-  EXPECT_GT(b->term(), term);
+  EXPECT_GT(b->term(), both.term);
   ASSERT_TRUE(until_renewed(a));
-  EXPECT_EQ(a->term(), term);
-  of_a.to_heir->pass();
-  close(*of_a.to_primary);
+  EXPECT_EQ(a->term(), both.term);
+  both.of_a.to_heir->pass();
+  close(*both.of_a.to_primary);
   ASSERT_TRUE(until_follows(a, "b"));
 }
 
