@@ -8,7 +8,7 @@ import socket
 import subprocess
 import unittest
 
-from driver import Case, Process, binary, clean_environment
+from driver import Case, Process, binary, clean_environment, eventually
 from postgres import Pooler, Server
 
 Case.command = binary()
@@ -277,6 +277,8 @@ class BenchPostgres(Case):
         idle = ("bench", "idle", "--json", "--lease", self.lease, "--rounds", 1)
         done = self.ask(*idle, "--candidates", 5, environment={"CONCLAVE_STORE": store})
         self.assert_refused(done, 1, "5 candidates need 10 connections", "the server has 8 left", "--candidates 4")
+        connected = "select count(*) from pg_stat_activity where usename = 'crowded'"
+        eventually(lambda: self.server.sql(connected) == "0", "the end of its sessions on the server")
         code, out, complaint = self.ask(*idle, environment={"CONCLAVE_STORE": store})
         self.assertEqual((code, complaint), (0, ""), out)
         self.assertEqual(json.loads(out)["candidates"], 4)
