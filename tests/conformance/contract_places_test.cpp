@@ -167,6 +167,13 @@ TEST_P(Contract, AnElectionWhoseHolderMayNotHaveHeardIsNotPurged) {
   EXPECT_EQ(inspect(*store).last_term, grant.term);
 }
 
+TEST_P(Contract, WhatWasEndedMayBeEndedOnceMore) {
+  const auto store = connect();
+  granted(*store, bid("a", 1));
+  EXPECT_TRUE(std::holds_alternative<Done>(end(*store)));
+  EXPECT_TRUE(std::holds_alternative<Done>(end(*store)));
+}
+
 TEST_P(Contract, T11_EndingOrRemovingAMissingElectionIsHarmless) {
   const auto store = connect();
   EXPECT_TRUE(std::holds_alternative<Gone>(end(*store, "missing")));

@@ -269,6 +269,7 @@ over as (
   from clock where e.name = $1 and e.format <= 1 and e.state <> 'removed' and not e.ended returning e.name, e.term, e.life),
 told as (update {session} s set news = s.news + 1 where s.life in (select life from over))
 select 'done', pg_notify($2, 'ended ' || term || ' ' || name) from over
+union all select 'done', null from {election} where name = $1 and format <= 1 and state <> 'removed' and ended
 union all select 'newer', null from {election} where name = $1 and format > 1
 )sql";
 
