@@ -153,6 +153,7 @@ TEST_P(PostgresServerFaults, R02_DroppedTablesAreMadeAnew) {
   server().exec("drop table conclave_election, conclave_session, conclave_server");
   ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
   ASSERT_TRUE(until_leads(leader));
+  EXPECT_EQ(leader->count<core::Failed>(), 0U) << trouble_of(leader);
   EXPECT_GT(leader->term(), term);
 }
 

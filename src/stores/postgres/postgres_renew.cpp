@@ -1,4 +1,6 @@
 // Renewals, many in one statement, and how a term is given back.
+#include <utility>
+
 #include <conclave/names.hpp>
 
 #include "stores/postgres/answers.hpp"
@@ -13,6 +15,7 @@ struct PostgresStore::Renewing {
   std::function<void(std::size_t, RenewAnswer)> done;
   std::vector<bool> answered;
   std::size_t open = 0;
+  bool found_no_tables = false;
 };
 
 Operation PostgresStore::renew(std::vector<Renewal> due,
@@ -43,6 +46,11 @@ void PostgresStore::renew_again(const RenewingPtr& renewing) {
     home_.send(often(verbs_.renew, {names.text(), attempts.text(), terms.text(),
                                     std::to_string(home_.life()), home_.kind()}),
                calls_.while_alive([this, renewing](const Result<Delivered>& answer) {
+                 // They are made anew, or what keeps them from it is told.
+                 const bool is_bare = !answer && has_no_tables(answer.error());
+                 if (is_bare && !std::exchange(renewing->found_no_tables, true)) {
+                   return renew_again(renewing);
+                 }
                  renewed(renewing, answer);
                }));
   }));

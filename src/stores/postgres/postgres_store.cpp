@@ -122,7 +122,7 @@ Operation PostgresStore::campaign(Bid bid, std::function<void(CampaignAnswer)> d
   auto call = calls_.begin<CampaignAnswer>(std::move(done));
   const Operation operation = call->operation;
   const bool hurries = released_ == bid.election && bids_.empty() && !bidding_;
-  bids_.push_back({std::move(bid), std::move(call), now()});
+  bids_.push_back({std::move(bid), std::move(call), now(), false});
   hurries ? this->bid() : bid_soon();
   return operation;
 }
@@ -175,7 +175,7 @@ void PostgresStore::bid() {
 
 Statement PostgresStore::together(const std::vector<Standing>& some) const {
   Array names, attempts, candidates, metadata, floors, terms, stamps, expected, channels;
-  for (const auto& [bid, call, since] : some) {
+  for (const auto& [bid, call, since, found_no_tables] : some) {
     names.add(bid.election);
     attempts.add(to_text(bid.attempt));
     candidates.add(bid.candidate);
@@ -221,7 +221,10 @@ void PostgresStore::bid_together(std::vector<Standing> some, bool is_released) {
       return;
     }
     if (is_taken) return was_outrun(some.front());
-    if (is_lost) {  // nothing was granted: once more
+    // They are made anew, or what keeps them from it is told.
+    const bool is_bare = !answer && has_no_tables(answer.error()) &&
+                         !std::exchange(some.front().found_no_tables, true);
+    if (is_lost || is_bare) {  // nothing was granted: once more
       bids_.insert(bids_.begin(), some.begin(), some.end());
       return bid_soon();
     }
@@ -263,7 +266,7 @@ void PostgresStore::tell(const std::vector<Standing>& some, const Result<Deliver
     if (const auto* const name = answer->rows.text(i, 0)) rows.emplace(*name, i);
   }
   const auto alive = calls_.alive();
-  for (const auto& [bid, call, since] : some) {
+  for (const auto& [bid, call, since, found_no_tables] : some) {
     const auto row = rows.find(bid.election);
     if (!answer) {
       calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});

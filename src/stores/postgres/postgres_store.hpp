@@ -44,6 +44,7 @@ class PostgresStore final : public Store {
     Bid bid;
     net::CallPtr<CampaignAnswer> call;
     Instant since{};  // when it came
+    bool found_no_tables = false;
   };
   struct Renewing;  // renewals that were asked for together
   using RenewingPtr = std::shared_ptr<Renewing>;
