@@ -74,7 +74,7 @@ Error given_up(const std::string& where) {
       ErrorCode::cancelled,
       where +
           " did not answer in time (request_timeout): check that it can be reached, and that it, "
-          "or a pooler before it, has connections left",
+          "or a pooler before it, has connections left; conclave doctor finds more",
       true, true};
 }
 

@@ -309,9 +309,11 @@ class Judge {
     tell(settings_.strict ? Severity::note : Severity::danger,
          is_short ? "tcp_user_timeout " + text(tcp_user_timeout) + "ms"
                   : "tcp_keepalives, " + text(keepalives_in_all) + "ms in all",
-         "the server ends the pooler's session with the lock of a leader, when the pooler is cut "
-         "off, before the lease is over, and another one is elected while the first still believes "
-         "in its term",
+         std::string("the server ends the pooler's session with the lock of a leader, when the "
+                     "pooler is cut off, before the lease is over, and ") +
+             (settings_.strict ? "its term with it"
+                               : "another one is elected while the first still believes in its "
+                                 "term"),
          is_short ? "set tcp_user_timeout to a lease at least, or to 0"
                   : "set tcp_keepalives_idle to a lease at least");
   }
