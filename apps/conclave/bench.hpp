@@ -42,6 +42,7 @@ struct Interrupted {
 
 // Throws Interrupted when one has come.
 void heed(const Signals& signals);
+void rest(Duration time, const Signals& signals);  // heeds them all the while
 
 // On a terminal, while it takes time.
 class Progress {
@@ -53,6 +54,8 @@ class Progress {
   void step();  // heeds signals
 
  private:
+  void show() const;
+
   const int total_;
   const Signals& signals_;
   const bool shown_;

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/conclave/bench.hpp"
+#include "apps/conclave/clock.hpp"
 #include "apps/conclave/exit_codes.hpp"
 #include "apps/conclave/output.hpp"
 
@@ -92,7 +94,9 @@ void measure_raw(const RawClients& clients, const std::function<Crash(RawClient&
 }
 
 Progress::Progress(int total, const Signals& signals)
-    : total_(total), signals_(signals), shown_(is_terminal(STDERR_FILENO)) {}
+    : total_(total), signals_(signals), shown_(is_terminal(STDERR_FILENO)) {
+  show();
+}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
@@ -102,9 +106,23 @@ void heed(const Signals& signals) {
   if (const auto signal = signals.take()) throw Interrupted{*signal};
 }
 
+void rest(Duration time, const Signals& signals) {
+  const Instant end = boot_now() + time;
+  do {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - boot_now()).count();
+    pollfd signal{signals.fd(), POLLIN, 0};
+    ::poll(&signal, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000)));
+    heed(signals);
+  } while (boot_now() < end);
+}
+
 void Progress::step() {
   heed(signals_);
   done_ += 1;
+  show();
+}
+
+void Progress::show() const {
   if (!shown_) return;
   constexpr int width = 40;
   const int filled = width * done_ / std::max(total_, 1);

@@ -3,7 +3,6 @@
 #include <array>
 #include <deque>
 #include <sstream>
-#include <thread>
 
 #include <conclave/candidate.hpp>
 #include <conclave/open.hpp>
@@ -70,8 +69,9 @@ class RedisMeter final : public Meter {
 // Each with a store object of its own, as if it were a process of its own.
 class Idlers {
  public:
-  explicit Idlers(const BenchArguments& arguments) {
+  Idlers(const BenchArguments& arguments, const Signals& signals) {
     for (int i = 0; i < arguments.candidates; ++i) {
+      heed(signals);
       stores_.push_back(open(arguments.store.url, arguments.store.options));
       candidates_.emplace_back(stores_.back(), bench_election());
       candidates_.back().start();
@@ -134,12 +134,12 @@ Figures bench_idle(const BenchArguments& asked, const Signals& signals) {
   const auto meter = make_meter(asked.store);
   BenchArguments arguments = asked;
   arguments.candidates = crowd_for(asked, *meter);
-  Idlers idlers(arguments);
-  std::this_thread::sleep_for(2 * idlers.lease());  // until nobody is busy with having come
-  const Counts before = meter->counted();
   Progress progress(arguments.rounds, signals);
+  Idlers idlers(arguments, signals);
+  rest(2 * idlers.lease(), signals);  // until nobody is busy with having come
+  const Counts before = meter->counted();
   for (int lease = 0; lease < arguments.rounds; ++lease) {
-    std::this_thread::sleep_for(idlers.lease());
+    rest(idlers.lease(), signals);
     progress.step();
   }
   Counts more = meter->counted();

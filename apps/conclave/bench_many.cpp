@@ -66,7 +66,7 @@ class Processes {
       static_cast<void>(hear());
     }
     // Until nobody is busy with having come: that they know who leads does not tell it.
-    std::this_thread::sleep_for(500ms);
+    rest(500ms, signals_);
   }
 
   // Of the first one, which leads everywhere.

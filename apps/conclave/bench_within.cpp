@@ -111,7 +111,7 @@ Figures bench_scale(const BenchArguments& arguments, const Signals& signals) {
   const Instant begun = boot_now();
   Progress progress(arguments.rounds, signals);
   for (int second = 0; second < arguments.rounds; ++second) {
-    std::this_thread::sleep_for(1s);
+    rest(1s, signals);
     progress.step();
   }
   const double elapsed = seconds(boot_now() - begun);
