@@ -20,5 +20,26 @@ std::unique_ptr<StoreFixture> make() { return std::make_unique<GivenFixture>(); 
 
 CONCLAVE_CONFORMANCE(redis_client, make);
 
+class RedisGivenQueue : public Conformance {};
+
+// It looks four times in a lease: so long the others let it go first, and a moment longer.
+TEST_P(RedisGivenQueue, T13_TheFirstInLineIsWaitedForSinceNobodyCanWakeIt) {
+  const Duration length = 4 * lease();
+  const auto store = fixture().make_store(length);
+  const Term term = granted(*store, bid("a", 1)).term;
+  EXPECT_EQ(held(*store, bid("b", 2)).place, 1U);
+  EXPECT_LE(held(*store, bid("b", 2)).look_again_in, length / 4);
+  EXPECT_EQ(held(*store, bid("c", 3)).place, 2U);
+  resign(*store, resignation(bid("a", 1), term, true));
+  const Held passed_by = held(*store, bid("c", 3));
+  EXPECT_FALSE(passed_by.record);
+  EXPECT_GT(passed_by.look_again_in, length / 8);
+  EXPECT_LE(passed_by.look_again_in, length / 4 + std::chrono::milliseconds{20});
+  EXPECT_EQ(granted(*store, bid("b", 2)).vacancy, Vacancy::released);
+}
+
+INSTANTIATE_TEST_SUITE_P(redis, RedisGivenQueue, ::testing::Values(MakeFixture{make}),
+                         [](const auto&) { return "redis"; });
+
 }  // namespace
 }  // namespace conclave::conformance

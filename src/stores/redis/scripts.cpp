@@ -38,15 +38,20 @@ if known and record.attempt == attempt then
   end
 end
 
--- The first in line is dropped when it should have looked again long ago.
+-- The first in line is dropped when it should have looked again long ago. Whom nobody can wake looks four
+-- times in a lease, and is waited for so long.
 local lease_before = tonumber(record.lease or '0')
 local before = nil
+local turn = 20000
 for _ = 1, 16 do
   local first = redis.call('ZRANGE', queue, 0, 0)[1]
   if first == attempt then before = 0 end
   if not first or before then break end
   local bid = unpacked(redis.call('HGET', waiting, first))
-  if bid and not is_silent(bid, lease_before) then break end
+  if bid and not is_silent(bid, lease_before) then
+    if bid.inbox == '' then turn = turn + bid.lease / 4 end
+    break
+  end
   leave(first)
 end
 
@@ -73,9 +78,8 @@ local wait = 0
 if record.state == 'held' and not found then
   wait = math.min(math.max(lease_end(record) - now, 0), lease_before)
 elseif record.state ~= 'held' and record.vacated then
-  local turn = math.min(before * 20000, lease_before)
   local passed = now - tonumber(record.vacated)
-  if passed >= 0 then wait = math.max(turn - passed, 0) end  -- else the clock was set back
+  if passed >= 0 then wait = math.max(math.min(before * turn, lease_before) - passed, 0) end  -- else the clock was set back
 end
 
 -- What was confirmed before a restart or a promotion may be lost, and its leader on the way back: a grant
