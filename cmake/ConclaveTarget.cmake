@@ -108,7 +108,7 @@ endfunction()
 # How many tests that wait for a server or a lease weigh as much as one that computes. Start ctest with
 # this many times the cores (scripts/test does): the waiting ones then run side by side, the others never
 # more of them than there are cores.
-set(CONCLAVE_BUSY_TEST 3)
+set(CONCLAVE_BUSY_TEST 4)
 
 # conclave_test(name FILES... USES targets... [SHARDS count]): a GoogleTest program, each of its tests one
 # of ctest's. Where its tests share a server that takes its time to start, it runs in so many parts instead;
