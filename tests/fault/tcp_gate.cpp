@@ -9,9 +9,9 @@
 namespace conclave::fault {
 
 TcpGate::TcpGate(std::uint16_t target_port)
-    : target_port_(target_port),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      listener_(listener_at(port_.number(), SOCK_NONBLOCK)) {
+    : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      listener_(listener_at(port_.number(), SOCK_NONBLOCK)),
+      target_port_(target_port) {
   if (!wake_) fail("eventfd");
   thread_ = std::thread([this] { run(); });
 }
@@ -86,6 +86,10 @@ void TcpGate::reset_all() {
 
 void TcpGate::refuse() {
   apply([this] { listener_.close(); });
+}
+
+void TcpGate::redirect(std::uint16_t target_port) {
+  apply([=, this] { target_port_ = target_port; });
 }
 
 void TcpGate::throttle(Direction direction, std::size_t bytes_per_second) {

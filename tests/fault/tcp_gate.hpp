@@ -62,6 +62,9 @@ class TcpGate {
   // New connections are refused. Those of now stay.
   void refuse();
 
+  // New connections go there. Those of now stay where they are.
+  void redirect(std::uint16_t target_port);
+
   // For each connection by itself.
   void throttle(Direction direction, std::size_t bytes_per_second);
 
@@ -107,10 +110,10 @@ class TcpGate {
     return direction == Direction::to_target ? to_target_ : to_client_;
   }
 
-  const std::uint16_t target_port_;
   const servers::ReservedPort port_;
   Socket wake_;
   Socket listener_;
+  std::uint16_t target_port_;
   Connections connections_;
   Rules to_target_;
   Rules to_client_;

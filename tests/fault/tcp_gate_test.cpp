@@ -271,6 +271,18 @@ TEST_F(TcpGateTest, RefusesNewConnections) {
   EXPECT_EQ(Client(gate_->port()).echo("b"), "b");
 }
 
+TEST_F(TcpGateTest, RedirectsNewConnections) {
+  const EchoServer other;
+  const Client before(gate_->port());
+  EXPECT_EQ(before.echo("a"), "a");
+  gate_->redirect(other.port());
+  const Client after(gate_->port());
+  EXPECT_EQ(after.echo("b"), "b");
+  EXPECT_EQ(before.echo("c"), "c");
+  EXPECT_EQ(server_.seen().received, "ac");
+  EXPECT_EQ(other.seen().received, "b");
+}
+
 TEST_F(TcpGateTest, Throttles) {
   const Client client(gate_->port());
   gate_->throttle(to_client, 10'000);
