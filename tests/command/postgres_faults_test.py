@@ -95,7 +95,7 @@ class Lease(Advisory):
     death_frees = False
 
 
-class Strict(CommonFaults, OnPostgres, FaultCase):
+class Strict(Lease):
     mode = "advisory&strict=true"
 
 
