@@ -147,11 +147,12 @@ class Bidder {
                 .exec(
                     sql(postgres::resign),
                     {election, attempt, term ? std::optional(std::to_string(*term)) : std::nullopt,
-                     mark, "channel", "f", "f"})
+                     mark, "channel", "f"})
                 .empty();
   }
 
   servers::PostgresClient& client() { return client_; }
+  [[nodiscard]] std::string life() const { return number(life_); }
   [[nodiscard]] std::int64_t lease_in_micros() const { return postgres::micros(lease_); }
 
  private:

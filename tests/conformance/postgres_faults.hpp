@@ -1,6 +1,8 @@
 // Candidates on a real PostgreSQL that is disturbed, some of them behind a gate of their own.
 #pragma once
 
+#include <atomic>
+
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_own_rig.hpp"
 #include "fault/tcp_gate.hpp"
@@ -38,6 +40,18 @@ class PostgresFaults : public Conformance {
   // Whether a term outlives the session on which it was granted.
   [[nodiscard]] bool outlives_session() {
     return rig().options(lease()).mode == PostgresMode::lease;
+  }
+
+  // Its session with the terms, where it has one, is there already: then a second one comes. Heard
+  // until it is cancelled.
+  Operation listen(Store& store) {
+    const auto hears = std::make_shared<std::atomic<bool>>(false);
+    Operation operation{};
+    on(store, [&] {
+      operation = store.observe("election", "a", [hears](const Observation&) { *hears = true; });
+    });
+    EXPECT_TRUE(run_until([&] { return hears->load(); }));
+    return operation;
   }
 
   // Another connection, through the gate.

@@ -42,6 +42,7 @@ TEST_P(PostgresHandover, AMarkThatACrashForgetsKeepsNobodyOut) {
   other.election = "other";
   const Term term = granted(*store, place).term;
   const Term kept = granted(*store, other).term;
+  listen(*store);
   pause_log_writer();
   ASSERT_TRUE(std::holds_alternative<Done>(resign(*store, resignation(place, term, true))));
   ASSERT_EQ(state(), "released");
@@ -69,6 +70,7 @@ TEST_P(PostgresHandover, AMarkThatACrashForgetsKeepsNobodyOut) {
 TEST_P(PostgresHandover, AGrantAfterItIsKept) {
   const auto store = connect();
   const Term first = granted(*store, bid("a", 1)).term;
+  listen(*store);
   pause_log_writer();
   resign(*store, resignation(bid("a", 1), first, true));
   const Term second = granted(*store, bid("a", 2)).term;

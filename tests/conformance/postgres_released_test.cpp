@@ -1,4 +1,6 @@
 // The short way to a place that was released: it decides as a bid does, or not at all.
+#include <future>
+
 #include "conformance/postgres_bidder.hpp"
 
 namespace conclave::conformance {
@@ -134,6 +136,30 @@ TEST_P(PostgresReleased, NobodyWaitsForWhoHasTheRowInHands) {
   EXPECT_TRUE(bob.take("election", "b1").empty());
   anna.client().exec("rollback");
   EXPECT_EQ(bob.take("election", "b1").size(), 1);
+}
+
+// Somebody takes what we have held before, at the same moment.
+TEST_P(PostgresReleased, WhoHasTheOwnSessionRowInHandsIsWaitedFor) {
+  if (GetParam() == Kind::advisory) GTEST_SKIP() << "that has no row";
+  Bidder anna = bidder("anna");
+  Bidder bob = bidder("bob");
+  release(anna, "election");
+  const auto take_while = [&](const std::string& somebody_does) {
+    auto somebody = server().client();
+    somebody.exec("begin");
+    somebody.exec(somebody_does, {bob.life()});
+    auto taken = std::async(std::launch::async, [&] { return bob.take("election", "b1"); });
+    while (server().backends("wait_event_type = 'Lock'").empty()) continue;
+    somebody.exec("commit");
+    return taken.get();
+  };
+  const auto taken = take_while("update conclave_session set news = news + 1 where life = $1");
+  ASSERT_EQ(taken.size(), 1);
+  const std::int64_t term = std::stoll(*taken[0].at(2));
+  EXPECT_EQ(bob.renew("election", "b1", term), std::pair(std::string("renewed"), true));
+  ASSERT_TRUE(bob.resign("election", "b1", term));
+  EXPECT_TRUE(take_while("delete from conclave_session where life = $1").empty());
+  EXPECT_EQ(server().value("select state from conclave_election"), "released");
 }
 
 TEST_P(PostgresReleased, NobodyTakesItInTheNameOfALifeThatIsOver) {

@@ -126,6 +126,23 @@ TEST_P(PostgresServerFaults, R01_WhatIsGrantedDuringAResignationHasALease) {
   EXPECT_TRUE(is_granted);
 }
 
+// Who waits for one lock may keep others from what it has, also when its process has gone.
+TEST_P(PostgresServerFaults, NoStatementWaitsForALockWhenNobodyWaitsForItsAnswer) {
+  if (!has(Ability::expires)) GTEST_SKIP() << "here no statement waits for one";
+  auto store = connect();
+  const Bid ours = bid("a", 1);
+  const Term term = granted(*store, ours).term;
+  auto somebody = server().client();
+  somebody.exec("begin");
+  somebody.exec("select from conclave_session for update");
+  const auto waits = [&] { return !server().backends("wait_event_type = 'Lock'").empty(); };
+  on(*store, [&] { store->renew({renewal(ours, term)}, [](std::size_t, const RenewAnswer&) {}); });
+  ASSERT_TRUE(run_until(waits));
+  store.reset();
+  EXPECT_TRUE(run_until([&] { return !waits(); }));
+  somebody.exec("rollback");
+}
+
 // The limit of its silence goes with the term.
 TEST_P(PostgresServerFaults, ASessionWithALockMayBeSilentWhenItsTermIsOver) {
   if (outlives_session()) GTEST_SKIP() << "here it has no lock";

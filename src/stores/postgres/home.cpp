@@ -19,7 +19,7 @@ constexpr std::string_view greeting = R"sql(
 select pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('server_version_num')::int,
   (extract(epoch from clock_timestamp() - pg_postmaster_start_time()) * 1000000)::bigint,
   case when pg_is_in_recovery() then '' else substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) end,
-  (select bool_and(found is not null) from ours) and not exists (select from misfit)
+  extract(epoch from pg_postmaster_start_time()), (select bool_and(found is not null) from ours) and not exists (select from misfit)
 )sql";
 
 // Only on a session of our own: a pooler would hand the lock and the setting on to others. As long
@@ -28,6 +28,14 @@ constexpr std::string_view begin_life = R"sql(
 select case when current_setting('idle_session_timeout', true) is not null then set_config('idle_session_timeout', '0', false) end,
   set_config('lock_timeout', $1, false), pg_try_advisory_lock($2::bigint) where $3::int is null or pg_backend_pid() = $3
 )sql";
+
+// The same without a lock. Whoever waits for a row keeps others from what it has locked.
+constexpr std::string_view limit_waits =
+    "select set_config('lock_timeout', $1, false) where pg_backend_pid() = $2::int";
+
+constexpr std::string_view may_be_silent =
+    "select set_config('idle_session_timeout', '0', false) where $1::int is null or "
+    "pg_backend_pid() = $1";
 
 // After a life that was lost while its session goes on: the lock of the old one is free, too.
 constexpr std::string_view next_life = R"sql(
@@ -106,7 +114,10 @@ std::vector<Statement> Home::setup() {
   std::vector<Statement> statements{
       {"with " + our_tables("to_regclass(name)") + std::string(greeting),
        {tables_.election, tables_.session, tables_.server}}};
-  if (by_lock_) statements.push_back(lock(std::to_string(session_.backend_pid())));
+  const std::string pid = std::to_string(session_.backend_pid());
+  statements.push_back(by_lock_ ? lock(pid)
+                                : Statement{std::string(limit_waits),
+                                            {milliseconds(settings_->request_timeout), pid}});
   return statements;
 }
 
@@ -143,7 +154,8 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
                    : from_micros(std::max<std::int64_t>(said.number(0, 3).value_or(0), 0));
   aged_at_ = answers.front().received;  // it was not older when it said so
   timeline_ = said.text(0, 4) != nullptr ? *said.text(0, 4) : std::string{};
-  has_tables_ = is(said, 5, "t");
+  server_ = said.text(0, 5) != nullptr ? *said.text(0, 5) : std::string{};
+  has_tables_ = is(said, 6, "t");
   return std::nullopt;
 }
 
@@ -313,6 +325,13 @@ void Home::lock_life() {
         locked_life_ = life_;
         open_life();
       }));
+}
+
+// The next session begins so.
+void Home::rest() {
+  if (by_lock_ && session_.is_established()) {
+    session_.send({std::string(may_be_silent), {backend()}}, [](const Result<Delivered>&) {});
+  }
 }
 
 void Home::lose_life() {

@@ -51,6 +51,13 @@ class Home {
   // This session is worth nothing: the next one.
   void leave(const Error& why);
 
+  // Settled, and nothing that was asked for on it can still be executed.
+  [[nodiscard]] bool is_idle() const { return state_ == State::settled && session_.is_idle(); }
+  // Which server it is, or was.
+  [[nodiscard]] const std::string& server() const noexcept { return server_; }
+  // Nothing is led or asked for: with a lock, too, it may be silent.
+  void rest();
+
   // Our session row has gone: nothing that is held in its name is, and a new life begins.
   void lose_life();
   // Nothing is held or asked for in its name any more: it leaves no row behind.
@@ -98,6 +105,7 @@ class Home {
   std::int64_t locked_life_ = 0;  // on this session
   std::int64_t backend_ = 0;      // that has the lock, behind a pooler
   std::string timeline_;
+  std::string server_;
   Duration age_{};
   Instant aged_at_{};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -76,10 +76,9 @@ constexpr std::string_view give_back = R"sql({keys},
 freed as materialized (
   select name, kept[2] as term, set_config(setting, '', false),
     pg_advisory_unlock_shared(half, (kept[2]::bigint & 4294967295)::bit(32)::int), pg_advisory_unlock(key)
-  from own where kept[1] = $2 and ($3::bigint is null or kept[2] = $3::text) and $7::boolean is not null)
-select pg_notify($5, $4 || ' ' || term || ' ' || name), case when $6 then set_config('idle_session_timeout', '0', false) end
-from freed
-union all select null, null from own where case when {is_left} then pg_advisory_unlock(key) end
+  from own where kept[1] = $2 and ($3::bigint is null or kept[2] = $3::text) and $6::boolean is not null)
+select pg_notify($5, $4 || ' ' || term || ' ' || name) from freed
+union all select null from own where case when {is_left} then pg_advisory_unlock(key) end
 )sql";
 
 constexpr std::string_view see = R"sql({keys}

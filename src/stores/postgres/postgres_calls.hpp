@@ -12,6 +12,13 @@ Operation PostgresStore::ask(Through& through, std::function<void(Answered)> don
                              Statement statement, Act understand) {
   const auto call = calls_.begin<Answered>(std::move(done));
   const Operation operation = call->operation;
+  put(through, call, std::move(statement), std::move(understand));
+  return operation;
+}
+
+template <typename Answered, typename Through, typename Act>
+void PostgresStore::put(Through& through, const net::CallPtr<Answered>& call, Statement statement,
+                        Act understand) {
   through.prepare(calls_.while_alive([=, this, &through, statement = std::move(statement)](
                                          const std::optional<Error>& failed) mutable {
     if (failed) return calls_.answer(call, Answered{Unknown{*failed}});
@@ -38,7 +45,6 @@ Operation PostgresStore::ask(Through& through, std::function<void(Answered)> don
                    calls_.answer(call, Answered{understand(*answer)});
                  }));
   }));
-  return operation;
 }
 
 }  // namespace conclave::postgres

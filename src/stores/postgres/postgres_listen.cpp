@@ -83,6 +83,7 @@ void PostgresStore::look_again() {
 
 // The locks are free, and whoever waits for them is told so at this moment.
 void PostgresStore::is_lost(const Error&) {
+  in_doubt_.clear();
   if (traits_.judge != LeaseJudge::session) return;
   const auto alive = calls_.alive();
   for (const auto& [election, led] : std::exchange(led_, {})) {

@@ -98,27 +98,76 @@ void PostgresStore::tell_renewed(const RenewingPtr& renewing, std::size_t index,
   done(index, std::move(with));
 }
 
+// ---------------------------------------------------------------- resign
+
 Operation PostgresStore::resign(Resignation resignation,
                                 std::function<void(conclave::Answer)> done) {
   if (auto error = check_election_name(resignation.election))
     return calls_.reply(std::move(done), conclave::Answer{Refused{*std::move(error)}});
-  is_led_no_more(resignation.election, resignation.attempt, resignation.term);
+  const bool was_led = is_led_no_more(resignation.election, resignation.attempt, resignation.term);
   ears_.waits(resignation.election, resignation.candidate, false);
-  // A bid that is under way may get something before this is executed.
-  const bool is_idle = led_.empty() && !bidding_;
-  std::optional<std::string> term;
-  if (resignation.term) term = std::to_string(resignation.term->value);
-  return ask<conclave::Answer>(
-      home_, std::move(done),
-      often(verbs_.resign,
-            {resignation.election, to_text(resignation.attempt), term,
-             resignation.was_valid ? "released" : "abandoned", channel(resignation.election),
-             is_idle && settings_->mode == PostgresMode::advisory ? "t" : "f",
-             home_.sees_crashes() ? "t" : "f"}),
-      [](const Delivered& answer) -> conclave::Answer {
+  const auto call = calls_.begin<conclave::Answer>(std::move(done));
+  const Operation operation = call->operation;
+  const bool is_aside = was_led && may_mark_aside();
+  is_aside ? mark_aside(resignation, call) : mark_at_home(resignation, call);
+  return operation;
+}
+
+// On the session that listens: then it need not be woken to hear its own letter, and whoever gets
+// the place has that much more of the machine to itself. Only on the same server, and behind
+// nothing that is under way at home: a renewal or a bid must not be executed after the mark.
+bool PostgresStore::may_mark_aside() const {
+  return settings_->tables && is_told() && home_.sees_crashes() && home_.is_idle() &&
+         told_by_ == home_.server();
+}
+
+void PostgresStore::mark_aside(const Resignation& resignation,
+                               const net::CallPtr<conclave::Answer>& call) {
+  Statement statement = mark(resignation);
+  statement.patience = settings_->request_timeout / 2;  // the rest is for the other session
+  leaving_ += 1;
+  side_.send(std::move(statement),
+             calls_.while_alive([this, resignation, call](const Result<Delivered>& answer) {
+               leaving_ -= 1;
+               if (!answer || answer->rows.empty()) return mark_at_home(resignation, call);
+               is_marked(resignation.attempt);
+               leave_if_idle();  // before whoever is told ends the life of this
+               calls_.answer(call, conclave::Answer{Done{}});
+             }));
+}
+
+void PostgresStore::mark_at_home(const Resignation& resignation,
+                                 const net::CallPtr<conclave::Answer>& call) {
+  put(home_, call, mark(resignation),
+      [this, attempt = resignation.attempt](const Delivered& answer) -> conclave::Answer {
+        is_marked(attempt);
         if (answer.rows.empty()) return Gone{};
         return Done{};
       });
+}
+
+Statement PostgresStore::mark(const Resignation& resignation) const {
+  std::optional<std::string> term;
+  if (resignation.term) term = std::to_string(resignation.term->value);
+  return often(verbs_.resign, {resignation.election, to_text(resignation.attempt), term,
+                               resignation.was_valid ? "released" : "abandoned",
+                               channel(resignation.election), home_.sees_crashes() ? "t" : "f"});
+}
+
+void PostgresStore::is_marked(const Attempt& attempt) {
+  in_doubt_.erase(attempt);
+  rest_after(head_start);  // when the next leader has the server's answer
+}
+
+// The session with the lock has a lease as long as something is led on it, or may be.
+void PostgresStore::rest_after(Duration pause) {
+  if (settings_->mode != PostgresMode::advisory || std::exchange(rest_planned_, true)) return;
+  loop_->post_at(now() + pause, calls_.while_alive([this] {
+    rest_planned_ = false;
+    if (!led_.empty()) return;
+    if (bidding_ || !in_doubt_.empty()) return rest_after(settings_->request_timeout);
+    home_.rest();
+  }));
 }
 
 }  // namespace conclave::postgres

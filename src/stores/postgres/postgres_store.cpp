@@ -65,13 +65,17 @@ std::unique_ptr<Session> PostgresStore::make_side() {
       Session::Handlers{
           .setup =
               [] {
-                return std::vector<Statement>{{"select pg_is_in_recovery()", {}}};
+                return std::vector<Statement>{
+                    {"select pg_is_in_recovery(), extract(epoch from pg_postmaster_start_time())",
+                     {}}};
               },
           .greeted =
               [this](const std::vector<Delivered>& said, PGconn*) {
                 const std::string* const word = said.front().rows.text(0, 0);
                 sees_no_locks_ =
                     settings_->mode == PostgresMode::advisory && word != nullptr && *word == "t";
+                const std::string* const server = said.front().rows.text(0, 1);
+                told_by_ = server != nullptr ? *server : std::string{};
                 is_listening();
                 return std::optional<Error>{};
               },
@@ -94,11 +98,13 @@ void PostgresStore::cancel(Operation operation) {
 }
 
 // What is said of an earlier term changes nothing.
-void PostgresStore::is_led_no_more(const std::string& election, const Attempt& attempt,
+bool PostgresStore::is_led_no_more(const std::string& election, const Attempt& attempt,
                                    std::optional<Term> term) {
   const auto led = led_.find(election);
-  if (led == led_.end() || led->second.attempt != attempt) return;
-  if (!term || led->second.term == *term) led_.erase(led);
+  if (led == led_.end() || led->second.attempt != attempt) return false;
+  if (term && led->second.term != *term) return false;
+  led_.erase(led);
+  return true;
 }
 
 std::vector<std::string> PostgresStore::attempts_led() const {
@@ -110,7 +116,9 @@ std::vector<std::string> PostgresStore::attempts_led() const {
 
 // The last one here has gone, and perhaps the process will, too.
 void PostgresStore::leave_if_idle() {
-  if (ears_.is_empty() && led_.empty() && bids_.empty() && !bidding_) home_.close_life();
+  if (ears_.is_empty() && led_.empty() && bids_.empty() && !bidding_ && leaving_ == 0) {
+    home_.close_life();
+  }
 }
 
 // ---------------------------------------------------------------- campaign
@@ -268,6 +276,9 @@ void PostgresStore::tell(const std::vector<Standing>& some, const Result<Deliver
   const auto alive = calls_.alive();
   for (const auto& [bid, call, since, found_no_tables] : some) {
     const auto row = rows.find(bid.election);
+    const bool may_hold =
+        answer ? answer->replication_cancelled || !call->is_open() : answer.error().in_doubt;
+    if (may_hold) in_doubt_.insert(bid.attempt);
     if (!answer) {
       calls_.answer(call, CampaignAnswer{Unknown{answer.error()}});
     } else if (row == rows.end()) {
@@ -282,10 +293,14 @@ void PostgresStore::tell(const std::vector<Standing>& some, const Result<Deliver
 
 CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, std::size_t row) {
   const std::string* const word = answer.rows.text(row, 1);
-  if (auto error = refusal_in(word, bid.election)) return Refused{*std::move(error)};
+  if (auto error = refusal_in(word, bid.election)) {
+    in_doubt_.erase(bid.attempt);
+    return Refused{*std::move(error)};
+  }
   if (answer.replication_cancelled) return Unknown{not_replicated(home_.where())};
   const Duration age = home_.age_at(now());
   if (auto granted = granted_in(answer, row)) {
+    in_doubt_.erase(bid.attempt);
     granted->server_age = age;
     pauses_.erase(bid.election);
     has_leader(bid.election, bid.candidate, granted->term);
@@ -303,6 +318,7 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
     held->look_again_in = std::min(held->look_again_in, settings_->lease / 4);
   }
   if (held->record) {
+    in_doubt_.erase(bid.attempt);
     pauses_.erase(bid.election);
     has_leader(bid.election, held->record->leader, held->record->term);
     ears_.is_held_by(bid.election, life_in(answer.rows, row, 16, 15), held->record->term);

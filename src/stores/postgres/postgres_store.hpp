@@ -56,7 +56,8 @@ class PostgresStore final : public Store {
   [[nodiscard]] Statement for_released(const Bid& bid) const;
   void bid_together(std::vector<Standing> some, bool is_released);
   void tell(const std::vector<Standing>& some, const Result<Delivered>& answer);
-  void is_led_no_more(const std::string& election, const Attempt& attempt,
+  // Whether it was led by that.
+  bool is_led_no_more(const std::string& election, const Attempt& attempt,
                       std::optional<Term> term);
   void leave_if_idle();
   void was_outrun(const Standing& bidder);
@@ -65,6 +66,14 @@ class PostgresStore final : public Store {
   [[nodiscard]] std::vector<std::string> attempts_led() const;
   CampaignAnswer answered(const Bid& bid, const Delivered& answer, std::size_t row);
   [[nodiscard]] Duration pause_before(const std::string& election, Duration first);
+
+  // ---- resign
+  [[nodiscard]] bool may_mark_aside() const;
+  void mark_aside(const Resignation& resignation, const net::CallPtr<conclave::Answer>& call);
+  void mark_at_home(const Resignation& resignation, const net::CallPtr<conclave::Answer>& call);
+  [[nodiscard]] Statement mark(const Resignation& resignation) const;
+  void is_marked(const Attempt& attempt);
+  void rest_after(Duration pause);
 
   // ---- renew
   void renew_again(const RenewingPtr& renewing);
@@ -103,6 +112,9 @@ class PostgresStore final : public Store {
   template <typename Answered, typename Through, typename Act>
   Operation ask(Through& through, std::function<void(Answered)> done, Statement statement,
                 Act understand);
+  template <typename Answered, typename Through, typename Act>
+  void put(Through& through, const net::CallPtr<Answered>& call, Statement statement,
+           Act understand);
   // Nobody leads, unless something else is the matter there that keeps us from seeing who does.
   void look_for_site(const net::CallPtr<InspectAnswer>& call);
   [[nodiscard]] std::string text(std::string_view of) const { return statement(of, tables_); }
@@ -140,6 +152,10 @@ class PostgresStore final : public Store {
   bool bid_planned_ = false;
   bool bidding_ = false;
   bool has_home_ = true;           // as the last bid found
+  std::set<Attempt> in_doubt_;     // bids without an answer: they may have got something
+  bool rest_planned_ = false;      // of the session with the lock
+  int leaving_ = 0;                // marks that are made on the session that listens
+  std::string told_by_;            // the server of that session
   std::set<std::string> to_hear_;  // to be listened to, or not any more
   std::set<std::string> to_look_;
   bool look_planned_ = false;   // or under way

@@ -269,6 +269,8 @@ bool Session::has_tls() const {
 
 bool Session::is_established() const { return !fork_.in_child() && core_->line.is_ready(); }
 
+bool Session::is_idle() const { return is_established() && core_->queue.empty(); }
+
 const std::string& Session::where() const { return core_->settings->where; }
 
 }  // namespace conclave::postgres

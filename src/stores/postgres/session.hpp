@@ -100,6 +100,7 @@ class Session {
   // The server's session is not ours alone: a pooler stands between. Known when established.
   [[nodiscard]] bool is_pooled() const;
   [[nodiscard]] bool is_established() const;
+  [[nodiscard]] bool is_idle() const;  // established, and nothing is under way or in line
   [[nodiscard]] bool has_tls() const;  // as far as the server, or the pooler before it
   [[nodiscard]] const std::string& where() const;
 

@@ -200,26 +200,21 @@ returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e
   set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false)
 )sql";
 
+// Whoever else has its session row in hands waits for no row of an election meanwhile.
 const std::string_view take_released_by_clock = R"sql(
-with found as materialized (
-  select e.name from {election} e where e.name = $1 and e.state = 'released' and not e.ended
-    and e.format <= 1 and e.attempt <> $2 and e.term >= $5
+with free as materialized (
+  select f.name from {election} f
+  where f.name = $1 and f.state = 'released' and not f.ended and f.format <= 1 and f.attempt <> $2 and f.term >= $5
     and ($9::int is null or pg_backend_pid() = $9) for update skip locked),
-clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now from found),
-mine as materialized (
-  select s.life from {session} s where s.life = $6 and exists (select from found) for update skip locked),
-taken as (
-  update {election} e set term = greatest(e.term + 1, clock.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
-    kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
-    granted = clock.now, vacated = null
-  from found, clock where e.name = found.name and exists (select from mine)
-  returning e.name, e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted),
-renewed as (
-  update {session} s set renewed = clock.now, stamp = s.stamp + 1 from mine, clock
-  where s.life = mine.life and exists (select from taken))
-select t.name, 'granted', t.term, t.vacancy, t.own_lease, t.previous_lease, t.granted,
+me as (
+  update {session} s set renewed = (extract(epoch from clock_timestamp()) * 1000000)::bigint, stamp = s.stamp + 1
+  where s.life = $6 and exists (select from free) returning s.renewed as now)
+update {election} e set term = greatest(e.term + 1, me.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
+  kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
+  granted = me.now, vacated = null
+from free, me where e.name = free.name
+returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted,
   case when $8 <> 'lease' then set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false) end
-from taken t
 )sql";
 
 const std::string_view tell = "select pg_notify($1, $2)";
@@ -248,8 +243,7 @@ const std::string_view resign = R"sql(
 update {election} e set state = $4, stamp = e.stamp + 1, vacated = (extract(epoch from clock_timestamp()) * 1000000)::bigint
 where e.name = $1 and e.format <= 1 and e.attempt = $2 and ($3::bigint is null or e.term = $3) and e.state = 'held'
 returning pg_notify($5, $4 || ' ' || e.term || ' ' || e.name),
-  case when $6 then set_config('idle_session_timeout', '0', false) end,
-  case when $7 then set_config('synchronous_commit', 'off', true) end
+  case when $6 then set_config('synchronous_commit', 'off', true) end
 )sql";
 
 const std::string_view look = R"sql(
