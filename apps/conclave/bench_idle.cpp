@@ -107,11 +107,17 @@ int connections_of_each(const StoreArguments& store) {
   return open(store.url, store.options)->traits().judge == LeaseJudge::session ? 3 : 2;
 }
 
-// As many as were asked for, if the server has room for them.
-int crowd_for(const BenchArguments& arguments, Meter& meter) {
-  const auto room = meter.room();
-  if (!room) return arguments.candidates;
+// As many as were asked for, if the server has room for them. A session that was just closed is
+// counted until the server has ended it, of which nobody is told.
+int crowd_for(const BenchArguments& arguments, Meter& meter, const Signals& signals) {
   const int each = connections_of_each(arguments.store);
+  const Instant limit = boot_now() + std::chrono::seconds{1};
+  auto room = meter.room();
+  while (room && *room / each < arguments.candidates && boot_now() < limit) {
+    rest(std::chrono::milliseconds{20}, signals);
+    room = meter.room();
+  }
+  if (!room) return arguments.candidates;
   const int most = *room / each;
   if (arguments.candidates <= most) return arguments.candidates;
   if (!arguments.is_crowd_given && most >= 2) return most;
@@ -133,7 +139,7 @@ std::unique_ptr<Meter> make_meter(const StoreArguments& store) {
 Figures bench_idle(const BenchArguments& asked, const Signals& signals) {
   const auto meter = make_meter(asked.store);
   BenchArguments arguments = asked;
-  arguments.candidates = crowd_for(asked, *meter);
+  arguments.candidates = crowd_for(asked, *meter, signals);
   Progress progress(arguments.rounds, signals);
   Idlers idlers(arguments, signals);
   rest(2 * idlers.lease(), signals);  // until nobody is busy with having come

@@ -168,13 +168,6 @@ class BenchRedis(Case):
         self.assertLessEqual(line["scripts_per_lease"] + line["pings_per_lease"], line["sent_per_lease"])
         self.assertLess(line["sent_per_lease"], line["executed_per_lease"])
 
-    def test_idle_ends_at_once_when_it_is_told_to(self):
-        bench = self.start("bench", "idle", "--lease", "1000s", "--candidates", 2, terminal=(24, 80),
-                           environment={"CONCLAVE_STORE": self.store})
-        bench.out.wait_text("0 of")
-        bench.send(signal.SIGTERM)
-        self.assertEqual(bench.wait(), 128 + signal.SIGTERM)
-
     def test_a_killed_leader_leaves_nothing(self):
         bench = self.start("bench", "handoff", "--lease", self.lease, "--rounds", 100000, terminal=(24, 80),
                            environment={"CONCLAVE_STORE": self.store})
@@ -275,6 +268,15 @@ class BenchPostgres(Case):
                 with self.subTest(what=what, words=words):
                     done = self.ask("bench", what, "--lease", self.lease, environment={"CONCLAVE_STORE": store})
                     self.assert_refused(done, 1, words)
+
+    def test_idle_ends_at_once_when_it_is_told_to(self):
+        """In mode lease nobody waits until a new server has been up for a lease."""
+        bench = self.start("bench", "idle", "--lease", "1000s", "--candidates", 2, terminal=(24, 80),
+                           environment={"CONCLAVE_STORE": self.url(more=MODES["lease"])})
+        bench.out.wait_text("0 of")
+        bench.send(signal.SIGTERM)
+        self.assertEqual(bench.wait(), 128 + signal.SIGTERM)
+        self.assert_nothing_is_left()
 
     def test_idle_has_room_for_its_candidates(self):
         database = self.server.new_database()

@@ -144,21 +144,26 @@ TEST_P(PostgresReleased, WhoHasTheOwnSessionRowInHandsIsWaitedFor) {
   Bidder anna = bidder("anna");
   Bidder bob = bidder("bob");
   release(anna, "election");
-  const auto take_while = [&](const std::string& somebody_does) {
+  const auto take_while = [&](const std::string& attempt, const std::string& somebody_does) {
     auto somebody = server().client();
     somebody.exec("begin");
     somebody.exec(somebody_does, {bob.life()});
-    auto taken = std::async(std::launch::async, [&] { return bob.take("election", "b1"); });
-    while (server().backends("wait_event_type = 'Lock'").empty()) continue;
+    auto taken = std::async(std::launch::async, [&] { return bob.take("election", attempt); });
+    const auto ends = [&] {
+      return taken.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
+    };
+    while (server().backends("wait_event_type = 'Lock'").empty() && !ends()) continue;
+    EXPECT_FALSE(ends()) << "it did not wait";
     somebody.exec("commit");
     return taken.get();
   };
-  const auto taken = take_while("update conclave_session set news = news + 1 where life = $1");
+  const auto taken =
+      take_while("b1", "update conclave_session set news = news + 1 where life = $1");
   ASSERT_EQ(taken.size(), 1);
   const std::int64_t term = std::stoll(*taken[0].at(2));
   EXPECT_EQ(bob.renew("election", "b1", term), std::pair(std::string("renewed"), true));
   ASSERT_TRUE(bob.resign("election", "b1", term));
-  EXPECT_TRUE(take_while("delete from conclave_session where life = $1").empty());
+  EXPECT_TRUE(take_while("b2", "delete from conclave_session where life = $1").empty());
   EXPECT_EQ(server().value("select state from conclave_election"), "released");
 }
 
