@@ -6,6 +6,13 @@
 #include "core/takeover.hpp"
 
 namespace conclave::core {
+namespace {
+
+// Over how long the looks of those who stand in no line are spread at most: what the end of a lease
+// costs beyond it. Who gets the place tells the others, so that most of a crowd need not ask.
+constexpr Duration longest_spread = std::chrono::milliseconds{5};
+
+}  // namespace
 
 // Goes on as a candidate, in the way that the present circumstances allow.
 void Machine::stand(Instant now) {
@@ -112,7 +119,9 @@ Instant Machine::next_look(const Held& held, Instant now) {
   if (held.look_again_in > Duration::zero()) {
     look = std::min(look, now + held.look_again_in + lease / 1500);
   }
-  if (held.place == 0) look += random_->between(Duration::zero(), lease / 50);
+  if (held.place == 0) {
+    look += random_->between(Duration::zero(), std::min(lease / 50, longest_spread));
+  }
   return std::max(look, now + lease / 1000);
 }
 
