@@ -14,7 +14,7 @@
 //
 // What to know about it
 //  - Unless they are set, application_name is conclave, keepalives and tcp_user_timeout fit the
-//    lease, gssencmode is disable, and with several hosts target_session_attrs is primary.
+//    lease, gssencmode is disable, and with several hosts target_session_attrs is read-write.
 //    client_encoding is always UTF8; connect_timeout is not used, request_timeout is.
 //  - Defaults of the role or the database that would end our statements or our sessions, such as
 //    statement_timeout, are neutralised on our own sessions; behind a pooler they are left alone,

@@ -152,7 +152,7 @@ TEST_P(PostgresOnAdopted, CopesWithWhatTheApplicationHasSetThere) {
   for (const char* const sql :
        {"create temporary table mine (number int)", "set statement_timeout = '5s'",
         "set lock_timeout = '5s'", "set idle_session_timeout = '5s'",
-        "set default_transaction_read_only = on", "set standard_conforming_strings = off",
+        "set standard_conforming_strings = off",
         "set default_transaction_isolation = 'serializable'", "listen noise",
         "prepare conclave_1 as select 1"}) {
     ASSERT_EQ(ask(connection.get(), sql), "") << sql;

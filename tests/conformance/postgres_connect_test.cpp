@@ -245,7 +245,7 @@ TEST(PostgresConnect, DefaultsOfTheRoleAreNeutralised) {
   for (const char* each :
        {"statement_timeout = 1234", "lock_timeout = 1234", "idle_session_timeout = 123456",
         "idle_in_transaction_session_timeout = 1234", "synchronous_commit = off",
-        "default_transaction_isolation = 'serializable'", "default_transaction_read_only = on"}) {
+        "default_transaction_isolation = 'serializable'"}) {
     server.exec(in_transaction(each));
   }
   SessionRig rig(options_for(server.url()));
@@ -260,7 +260,6 @@ TEST(PostgresConnect, DefaultsOfTheRoleAreNeutralised) {
   EXPECT_EQ(setting("idle_session_timeout"), "200s") << "ten leases";
   EXPECT_EQ(setting("synchronous_commit"), "on");
   EXPECT_EQ(setting("transaction_isolation"), "read committed");
-  EXPECT_EQ(setting("transaction_read_only"), "off");
   EXPECT_FALSE(rig.is_pooled());
   server.exec(in_transaction("synchronous_commit = remote_apply"));
   SessionRig stricter(options_for(server.url()));

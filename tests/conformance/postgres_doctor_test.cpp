@@ -107,15 +107,14 @@ TEST(PostgresDoctor, KnowsAPooler) {
   }
 }
 
-// On sessions of its own the store lifts them.
-TEST(PostgresDoctor, KnowsARoleThatOnlyReadsBehindAPooler) {
+TEST(PostgresDoctor, KnowsARoleThatOnlyReads) {
   const PostgresServer server(good());
   server.exec("alter role conclave set default_transaction_read_only = on");
   const PgBouncerServer pooler(server, PgBouncerMode::transaction);
-  expect_finding(findings(options_of(pooler.url(), PostgresMode::lease)),
-                 "default_transaction_read_only", Severity::danger,
-                 "alter role conclave set default_transaction_read_only = off");
-  expect_no_finding(findings(server.url()), "read_only");
+  for (const std::string& url : {pooler.url(), server.url()}) {
+    expect_finding(findings(options_of(url, PostgresMode::lease)), "default_transaction_read_only",
+                   Severity::danger, "alter role conclave set default_transaction_read_only = off");
+  }
 }
 
 TEST(PostgresDoctor, WarnsOfDefaultsOfTheRoleBehindAPooler) {

@@ -95,18 +95,30 @@ TEST(PostgresRefused, AServerThatIsNotReady) {
                  {ErrorCode::unavailable, "is not ready yet", "wait until it has started"});
 }
 
-// On a session of our own that is only a default, and lifted; behind a pooler it is left alone.
-TEST(PostgresRefused, ARoleThatOnlyReads) {
+// It is how a server is taken out of service before another one takes over.
+TEST(PostgresRefused, WhereNothingMayBeWritten) {
   const PostgresServer server;
-  server.exec("alter role conclave set default_transaction_read_only = on");
+  const PostgresServer other;
   const PgBouncerServer pooler(server, PgBouncerMode::transaction);
-  expect_writing_refused(options_of(pooler.url(), PostgresMode::lease),
-                         {ErrorCode::denied, "only reads (default_transaction_read_only)",
-                          "set it off for this role"});
-  expect_elected(options_of(server.url()));
-  // Of several hosts, too, the one that may be written is looked for, not the role.
+  const auto in_transaction = [&](const std::string& what) {
+    server.exec("begin read write; alter " + what + "; commit");
+  };
   const std::string host = "127.0.0.1:" + std::to_string(server.port());
-  expect_elected(options_of("postgres://conclave@" + host + "," + host + "/postgres"));
+  const std::string several = "postgres://conclave@" + host + ",127.0.0.1:";
+  for (const char* const whose : {"role conclave", "database postgres"}) {
+    in_transaction(std::string(whose) + " set default_transaction_read_only = on");
+    const Refusal wanted{ErrorCode::denied, "only reads (default_transaction_read_only)",
+                         "set it off where it was set on, for this role"};
+    expect_writing_refused(options_of(server.url()), wanted);
+    expect_writing_refused(options_of(server.url(), PostgresMode::lease), wanted);
+    expect_writing_refused(options_of(pooler.url(), PostgresMode::lease), wanted);
+    expect_refused(options_of(several + std::to_string(server.port()) + "/postgres"),
+                   {ErrorCode::unavailable, "it takes no writes", "off where it was set on"});
+    expect_elected(options_of(several + std::to_string(other.port()) + "/postgres"));
+    in_transaction(std::string(whose) + " reset default_transaction_read_only");
+  }
+  EXPECT_EQ(server.value("select count(*) from pg_tables where tablename like 'conclave%'"), "0");
+  expect_elected(options_of(server.url()));
 }
 
 // ---------------------------------------------------------------- rights

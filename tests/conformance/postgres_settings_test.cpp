@@ -99,7 +99,7 @@ TEST(PostgresSettings, WhatNobodySetFitsTheLease) {
   EXPECT_EQ(made.keyword("keepalives_interval"), "1");
   EXPECT_EQ(made.keyword("keepalives_count"), "4");
   EXPECT_EQ(made.keyword("tcp_user_timeout"), "3000");
-  EXPECT_NE(made.keyword("target_session_attrs"), "primary");
+  EXPECT_NE(made.keyword("target_session_attrs"), "read-write");
   const auto own = settings(
       "postgres://h/"
       "d?application_name=x&keepalives_idle=9&tcp_user_timeout=7&client_encoding=LATIN1"
@@ -114,7 +114,7 @@ TEST(PostgresSettings, WhatNobodySetFitsTheLease) {
 TEST(PostgresSettings, SeveralHosts) {
   const auto made = settings("postgres://a:1,b:2,[::1]:3/d");
   EXPECT_EQ(made.where, "the PostgreSQL server at a:1,b:2,[::1]:3/d");
-  EXPECT_EQ(made.keyword("target_session_attrs"), "primary");
+  EXPECT_EQ(made.keyword("target_session_attrs"), "read-write");
   EXPECT_EQ(
       settings("postgres://a,b/d?target_session_attrs=primary").keyword("target_session_attrs"),
       "primary");

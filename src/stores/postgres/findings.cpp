@@ -86,8 +86,10 @@ class Judge {
     }
     if (text(read_only) == "on" && !is(in_recovery)) {
       tell(Severity::danger, "default_transaction_read_only",
-           "sessions of this role only read, and through a pooler the store does not lift that",
-           "alter role " + text(role) + " set default_transaction_read_only = off");
+           "sessions of this role only read, so it can neither lead nor wait",
+           "set it off where it was set on: alter role " + text(role) +
+               " set default_transaction_read_only = off, or the same for the database or the "
+               "system");
     }
     if (number(version) < 140000) {
       tell(by_lock() ? Severity::danger : Severity::note, "server_version",

@@ -138,7 +138,10 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
   if (is(said, 1, "on")) {
     return refused(
         ErrorCode::denied,
-        where() + " only reads (default_transaction_read_only): set it off for this role", false);
+        where() +
+            " only reads (default_transaction_read_only): set it off where it was set on, "
+            "for this role, its database, the server or this connection",
+        false);
   }
   if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {
     return refused(ErrorCode::unsupported,

@@ -35,7 +35,6 @@ SELECT set_config('statement_timeout', '0', false),
        set_config('lock_timeout', '0', false),
        set_config('idle_in_transaction_session_timeout', '0', false),
        set_config('default_transaction_isolation', 'read committed', false),
-       set_config('default_transaction_read_only', 'off', false),
        set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('synchronous_commit',
                   CASE current_setting('synchronous_commit')

@@ -175,7 +175,7 @@ Words with_defaults(Effective to, Duration lease) {
   set("tcp_user_timeout",
       std::to_string(std::chrono::ceil<std::chrono::milliseconds>(lease).count()));
   const auto hosts = targets_in(to.words);
-  if (hosts.size() > 1) set("target_session_attrs", "primary");
+  if (hosts.size() > 1) set("target_session_attrs", "read-write");
   to.words.insert_or_assign("client_encoding", "UTF8");
   return std::move(to.words);
 }

@@ -29,9 +29,11 @@ constexpr std::array known{
           "does not have this database: check its name, or create it", false},
     Known{"42501", ErrorCode::denied, "forbids this user what an election needs", false, false,
           true},
-    Known{"25006", ErrorCode::unavailable,
-          "takes no writes, as a standby does: connect to the primary, or set "
-          "default_transaction_read_only off for this role"},
+    Known{
+        "25006", ErrorCode::unavailable,
+        "takes no writes, as a standby does: connect to the primary, or set "
+        "default_transaction_read_only off where it was set on, for this role, its database or the "
+        "server"},
     Known{"57P01", ErrorCode::unavailable, "ended the session, as it does when it shuts down", true,
           true, true},
     Known{"57P02", ErrorCode::unavailable, "ended the session, since another one has crashed", true,
@@ -228,10 +230,12 @@ constexpr std::array reasons{
            "there is no such socket: is the server running, and is this where it listens?", true},
     Reason{"no password supplied", ErrorCode::denied,
            "it wants a password: give one by password, password_file or a passfile", false},
-    Reason{"session is read-only", ErrorCode::unavailable,
-           "it takes no writes, as a standby does: connect to the primary, or set "
-           "default_transaction_read_only off for this role",
-           true},
+    Reason{
+        "session is read-only", ErrorCode::unavailable,
+        "it takes no writes, as a standby does: connect to the primary, or set "
+        "default_transaction_read_only off where it was set on, for this role, its database or the "
+        "server",
+        true},
     Reason{"server is in hot standby mode", ErrorCode::unavailable,
            "it takes no writes, as it is a standby: connect to the primary, or give it among the "
            "hosts",
