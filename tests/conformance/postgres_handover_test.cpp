@@ -88,6 +88,7 @@ TEST_P(PostgresHandover, AMarkThroughAPoolerIsKept) {
   options.url = pooler.url();
   const auto store = make_postgres_store(std::move(options));
   while (std::holds_alternative<Unknown>(end(*store, "none"))) continue;  // until it is connected
+  listen(*store);  // on the same session there: what is set for one's own would be set for both
   const Term term = granted(*store, bid("a", 1)).term;
   pause_log_writer();
   resign(*store, resignation(bid("a", 1), term, true));

@@ -35,7 +35,8 @@ class PostgresReleased : public ::testing::TestWithParam<Kind> {
     return server().value(
         "select (format, state, attempt, leader, metadata, kind, e.stamp, e.lease, own_lease, "
         "vacancy, "
-        "previous_lease, granted = term, vacated, ended, granted = renewed)::text from "
+        "previous_lease, granted - term between 0 and 1000000, vacated, ended, granted = "
+        "renewed)::text from "
         "conclave_election e "
         "left join conclave_session using (life) where name = '" +
         election + "'");
@@ -59,7 +60,8 @@ TEST_P(PostgresReleased, IsTakenAsByABid) {
   EXPECT_EQ(taken[0].at(3), granted.vacancy);
   EXPECT_EQ(taken[0].at(4), "60000000");
   EXPECT_EQ(taken[0].at(5), "30000000");
-  EXPECT_EQ(taken[0].at(6), taken[0].at(2)) << "the clock is above the last term";
+  EXPECT_GE(std::stoll(*taken[0].at(6)), std::stoll(*taken[0].at(2)))
+      << "the clock is above the last term";
   EXPECT_EQ(row_of("short"), row_of("long"));
   EXPECT_EQ(bob.campaign("short", "b2").word, "held");
 }

@@ -105,7 +105,10 @@ TEST_P(OfKind, RenewalsSayWhatBecameOfTheTerm) {
     return has_news ? anna.renew(election, "a1", term).first : renewed;
   };
   const std::int64_t term = anna.campaign("election", "a1").term;
+  const auto version = [] { return server().value("select xmin from conclave_election"); };
+  const std::string granted = version();
   EXPECT_EQ(word("election", term), "renewed");
+  EXPECT_EQ(version(), granted) << "a renewal is written for the session, however much it holds";
   EXPECT_EQ(word("election", term + 1), "gone");
   EXPECT_EQ(word("missing", term), "gone");
   server().exec("update conclave_election set term = term + 1");

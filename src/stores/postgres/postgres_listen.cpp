@@ -45,17 +45,20 @@ void PostgresStore::heard(const std::string& letter) {
 // It is asked for in the next breath, unless others have waited for longer. That nobody leads is
 // told a moment later, if it still is so: all would wake up while the one who asks wants to run.
 void PostgresStore::is_handed_over(const Letter& letter) {
+  const auto alive = calls_.alive();
+  Courtesy& courtesy = courtesies_[letter.election];
+  courtesy.is_over(letter.term);
+  const auto first = courtesy.who_asks(ears_.waiting(letter.election));
+  if (!first.empty()) {
+    released_ = letter.election;
+    ears_.ask(letter.election, first);
+    if (alive.expired()) return;
+  }
   loop_->post_at(now() + head_start, calls_.while_alive([this, letter] {
     if (led_.contains(letter.election) || letter.term < ears_.term_of(letter.election)) return;
     released_ = letter.election;
     is_vacant(letter);
   }));
-  Courtesy& courtesy = courtesies_[letter.election];
-  courtesy.is_over(letter.term);
-  const auto first = courtesy.who_asks(ears_.waiting(letter.election));
-  if (first.empty()) return;
-  released_ = letter.election;
-  ears_.ask(letter.election, first);
 }
 
 void PostgresStore::is_vacant(const Letter& letter) {

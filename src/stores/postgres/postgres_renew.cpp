@@ -123,7 +123,7 @@ bool PostgresStore::may_mark_aside() const {
 
 void PostgresStore::mark_aside(const Resignation& resignation,
                                const net::CallPtr<conclave::Answer>& call) {
-  Statement statement = mark(resignation);
+  Statement statement = mark(resignation, false);       // said for the whole session
   statement.patience = settings_->request_timeout / 2;  // the rest is for the other session
   leaving_ += 1;
   side_.send(std::move(statement),
@@ -138,7 +138,7 @@ void PostgresStore::mark_aside(const Resignation& resignation,
 
 void PostgresStore::mark_at_home(const Resignation& resignation,
                                  const net::CallPtr<conclave::Answer>& call) {
-  put(home_, call, mark(resignation),
+  put(home_, call, mark(resignation, home_.sees_crashes()),
       [this, attempt = resignation.attempt](const Delivered& answer) -> conclave::Answer {
         is_marked(attempt);
         if (answer.rows.empty()) return Gone{};
@@ -146,12 +146,12 @@ void PostgresStore::mark_at_home(const Resignation& resignation,
       });
 }
 
-Statement PostgresStore::mark(const Resignation& resignation) const {
+Statement PostgresStore::mark(const Resignation& resignation, bool may_be_forgotten) const {
   std::optional<std::string> term;
   if (resignation.term) term = std::to_string(resignation.term->value);
   return often(verbs_.resign, {resignation.election, to_text(resignation.attempt), term,
                                resignation.was_valid ? "released" : "abandoned",
-                               channel(resignation.election), home_.sees_crashes() ? "t" : "f"});
+                               channel(resignation.election), may_be_forgotten ? "t" : "f"});
 }
 
 void PostgresStore::is_marked(const Attempt& attempt) {

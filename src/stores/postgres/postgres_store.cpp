@@ -64,10 +64,9 @@ std::unique_ptr<Session> PostgresStore::make_side() {
       *loop_, settings_,
       Session::Handlers{
           .setup =
-              [] {
+              [this] {
                 return std::vector<Statement>{
-                    {"select pg_is_in_recovery(), extract(epoch from pg_postmaster_start_time())",
-                     {}}};
+                    {std::string(greet_side), {std::to_string(side_.backend_pid())}}};
               },
           .greeted =
               [this](const std::vector<Delivered>& said, PGconn*) {

@@ -187,15 +187,16 @@ select v.name, case when g.name is not null then 'granted' when v.is_found and v
 from verdict v cross join clock left join granted g using (name) left join found f using (name) left join {session} s on s.life = f.life
 )sql";
 
+// By its place, which is the quickest way to a row that was just found.
 const std::string_view take_released = R"sql(
-update {election} e set term = greatest(e.term + 1, free.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
-  kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
-  granted = free.now, vacated = null
-from (
-  select f.name, (extract(epoch from clock_timestamp()) * 1000000)::bigint as now from {election} f
+update {election} e set term = greatest(e.term + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint),
+  state = 'held', attempt = $2, leader = $3, metadata = $4, kind = $8, life = $6, stamp = e.stamp + 1, lease = $7,
+  own_lease = $7, vacancy = 'released', previous_lease = e.lease,
+  granted = (extract(epoch from clock_timestamp()) * 1000000)::bigint, vacated = null
+where e.ctid = (
+  select f.ctid from {election} f
   where f.name = $1 and f.state = 'released' and not f.ended and f.format <= 1 and f.attempt <> $2 and f.term >= $5
-    and ($9::int is null or pg_backend_pid() = $9) for update skip locked) free
-where e.name = free.name
+    and ($9::int is null or pg_backend_pid() = $9) for update skip locked)
 returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted,
   set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false)
 )sql";
@@ -203,7 +204,7 @@ returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e
 // Whoever else has its session row in hands waits for no row of an election meanwhile.
 const std::string_view take_released_by_clock = R"sql(
 with free as materialized (
-  select f.name from {election} f
+  select f.ctid as place from {election} f
   where f.name = $1 and f.state = 'released' and not f.ended and f.format <= 1 and f.attempt <> $2 and f.term >= $5
     and ($9::int is null or pg_backend_pid() = $9) for update skip locked),
 me as (
@@ -212,12 +213,17 @@ me as (
 update {election} e set term = greatest(e.term + 1, me.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
   kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
   granted = me.now, vacated = null
-from free, me where e.name = free.name
+from me where e.ctid = (select place from free)
 returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted,
   case when $8 <> 'lease' then set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false) end
 )sql";
 
 const std::string_view tell = "select pg_notify($1, $2)";
+
+const std::string_view greet_side = R"sql(
+select pg_is_in_recovery(), extract(epoch from pg_postmaster_start_time()),
+  case when pg_backend_pid() = $1::int then set_config('synchronous_commit', 'off', false) end
+)sql";
 
 const std::string_view renew = R"sql(
 with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
