@@ -1,6 +1,8 @@
 // Hand-overs: a mark that a crash of the server forgets, and who goes first.
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "conformance/postgres_faults.hpp"
 #include "servers/pgbouncer_server.hpp"
@@ -206,6 +208,41 @@ TEST_P(PostgresHandover, WhatWasGivenBackAndIsThereAgainIsGivenBackAgain) {
     renew(*store, renewal(other, kept));
   }
   EXPECT_TRUE(follower->leads() || first->leads());
+}
+
+// Behind a pooler nobody is told. Who has just seen a change may soon see another one.
+TEST_P(PostgresHandover, WhoIsNotToldLooksOftenAfterAChange) {
+  if (!outlives_session()) GTEST_SKIP() << "there a pooler in transaction mode is refused";
+  const servers::PgBouncerServer pooler(server(), servers::PgBouncerMode::transaction);
+  PostgresOptions options = rig().options(lease());
+  options.url = pooler.url();
+  const auto store = make_postgres_store(std::move(options));
+  const auto leader = connect();
+  const Term first = granted(*leader, bid("a", 1)).term;
+  std::mutex lock;
+  std::map<std::uint64_t, std::vector<Instant>> looks;  // by the term that was seen
+  on(*store, [&] {
+    store->observe("election", "b", [&](const Observation& what) {
+      const auto* const record = std::get_if<Record>(&what);
+      const std::scoped_lock guard(lock);
+      if (record != nullptr) looks[record->term.value].push_back(store->clock().now());
+    });
+  });
+  const auto looks_at = [&](Term term, std::size_t times) {
+    std::vector<Instant> seen;
+    EXPECT_TRUE(run_until([&] {
+      const std::scoped_lock guard(lock);
+      seen = looks[term.value];
+      return seen.size() >= times;
+    }));
+    return seen;
+  };
+  const auto at_first = looks_at(first, 6);
+  const Duration rest = at_first.at(5) - at_first.at(4);
+  EXPECT_LT(at_first.at(1) - at_first.at(0), rest / 2);
+  resign(*leader, resignation(bid("a", 1), first, true));
+  const auto after = looks_at(granted(*leader, bid("a", 2)).term, 2);
+  EXPECT_LT(after.at(1) - after.at(0), rest / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(advisory, PostgresHandover,

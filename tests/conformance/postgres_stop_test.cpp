@@ -1,4 +1,5 @@
-// R06: whoever has stopped does not lead, however often and early it was stopped.
+// Whoever has stopped does not lead, however often and early it was stopped, and whatever the
+// server does meanwhile.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -44,6 +45,31 @@ TEST_P(PostgresStop, R06_NeverLeaderAfterStop) {
   const auto left = inspect(*store, "election", hang_guard);
   ASSERT_TRUE(left);
   EXPECT_EQ(left->leader, std::nullopt);
+  Candidate next(make_postgres_store(options), "election");
+  EXPECT_TRUE(next.lead());
+}
+
+TEST_P(PostgresStop, T10_EndsWhileTheServerStandsStill) {
+  servers::PostgresServer server;
+  PostgresOptions options;
+  options.url = server.url();
+  options.mode = GetParam();
+  options.lease = 2s;
+  {
+    Candidate leader(make_postgres_store(options), "election");
+    Candidate late(make_postgres_store(options), "election");
+    leader.start();
+    ASSERT_TRUE(wait_until_leader(leader, hang_guard));
+    server.pause();
+    late.start();
+    const auto asked = std::chrono::steady_clock::now();
+    EXPECT_TRUE(leader.stop());
+    EXPECT_TRUE(late.stop());
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, hang_guard / 2);
+    EXPECT_FALSE(leader.is_leader());
+    EXPECT_EQ(late.role(), Role::stopped);
+  }
+  server.resume();
   Candidate next(make_postgres_store(options), "election");
   EXPECT_TRUE(next.lead());
 }
