@@ -110,11 +110,11 @@ endfunction()
 # more of them than there are cores.
 set(CONCLAVE_BUSY_TEST 4)
 
-# conclave_test(name FILES... USES targets... [SHARDS count]): a GoogleTest program, each of its tests one
-# of ctest's. Where its tests share a server that takes its time to start, it runs in so many parts instead;
-# these wait for the most part, and begin first.
+# conclave_test(name FILES... USES targets... [SHARDS count [LIMIT seconds]]): a GoogleTest program, each of
+# its tests one of ctest's. Where its tests share a server that takes its time to start, it runs in so many
+# parts instead; these wait for the most part, and begin first.
 function(conclave_test name)
-  cmake_parse_arguments(arg "" "SHARDS" "FILES;USES" ${ARGN})
+  cmake_parse_arguments(arg "" "SHARDS;LIMIT" "FILES;USES" ${ARGN})
   include(GoogleTest)  # here, and by project()'s own name for our folder: another project may call this
   add_executable(${name} ${arg_FILES})
   target_include_directories(${name} PRIVATE "${conclave_SOURCE_DIR}/src" "${conclave_SOURCE_DIR}/tests")
@@ -125,10 +125,13 @@ function(conclave_test name)
       PROPERTIES TIMEOUT 300 PROCESSORS ${CONCLAVE_BUSY_TEST})
     return()
   endif()
+  if(NOT arg_LIMIT)
+    set(arg_LIMIT 600)
+  endif()
   math(EXPR last "${arg_SHARDS} - 1")
   foreach(shard RANGE ${last})
     add_test(NAME ${name}.part${shard} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name}.part${shard} PROPERTIES TIMEOUT 600 PROCESSORS 1 COST 1000
+    set_tests_properties(${name}.part${shard} PROPERTIES TIMEOUT ${arg_LIMIT} PROCESSORS 1 COST 1000
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endfunction()

@@ -97,6 +97,14 @@ class OnPostgres(WithServer):
         self.psql("create table mine (x int)", user=worker, code=3)
         self.psql("select * from foreign_one", user=worker, code=3)
 
+    def test_who_owns_the_schema_may_make_them(self):
+        owner = self.role("owner")
+        self.psql(f"create schema own authorization {owner}")
+        text = self.ask("sql", "--store", self.url(schema="own"))[1]
+        self.psql(text, user=owner)
+        self.store = self.url(owner, create="false", schema="own")
+        self.join(identity="ann").out.event("elected")
+
     def test_tables_that_nobody_made(self):
         store = self.url(create="false")
         for verb in ("end", "remove", "status"):

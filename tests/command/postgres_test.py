@@ -105,6 +105,17 @@ class BadInput(OnPostgres):
         self.assert_refused(done, 1, "nowhere")
         self.assertNotIn(SECRET, done[2])
 
+    def test_no_secret_is_told_while_it_runs_or_is_examined(self):
+        store = f"postgres://conclave:{SECRET}@/nowhere?host={self.server.folder}"
+        examined = self.ask("doctor", environment={"CONCLAVE_STORE": store})
+        self.assertIn("nowhere", "".join(map(str, examined)))
+        self.assertNotIn(SECRET, "".join(map(str, examined)))
+        candidate = self.start("join", "--json", "--election", "e", environment={"CONCLAVE_STORE": store})
+        candidate.out.wait_text("nowhere")
+        candidate.send(signal.SIGTERM)
+        candidate.wait()
+        self.assertNotIn(SECRET, candidate.out.text + candidate.err.text)
+
 
 class RunAdvisory(OnPostgres, RunCase):
     """`conclave run`: no command starts before the whole family of the last one is dead."""

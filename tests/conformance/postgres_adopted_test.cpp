@@ -216,6 +216,19 @@ TEST_P(PostgresOnAdopted, WhatCannotBeUsedIsRefusedAndStaysTheApplications) {
   EXPECT_NE(refusal(both).find("leave url, password"), std::string::npos) << refusal(both);
 }
 
+// It is not replaced, and what was set on it may be set off.
+TEST_P(PostgresOnAdopted, NothingIsLedWhereNothingMayBeWritten) {
+  const auto connection = new_connection();
+  ASSERT_EQ(ask(connection.get(), "set default_transaction_read_only = on"), "");
+  const Member candidate = make_on(adopt(connection), "a");
+  candidate->start();
+  ASSERT_TRUE(run_until([&] { return candidate->count<core::Failed>() > 0; }));
+  const std::string why = candidate->last<core::Failed>()->error.message;
+  EXPECT_NE(why.find("only reads (default_transaction_read_only)"), std::string::npos) << why;
+  EXPECT_NE(why.find("or this connection"), std::string::npos) << why;
+  EXPECT_FALSE(candidate->leads());
+}
+
 TEST_P(PostgresOnAdopted, ATransactionThatIsBegunAfterwardsIsRefusedToo) {
   const auto connection = new_connection();
   const auto store = adopt(connection);

@@ -114,6 +114,19 @@ TEST_P(PostgresGiveBack, ASessionWithALockMayBeSilentWhenNobodyIsLeft) {
   EXPECT_EQ(session_with_the_terms(), session);
 }
 
+TEST_P(PostgresGiveBack, ASessionWithALockMayBeSilentWhenItsTermWasTaken) {
+  if (outlives_session()) GTEST_SKIP() << "here it has no lock";
+  const auto store = connect();
+  const Bid ours = bid("a", 1);
+  const Term term = granted(*store, ours).term;
+  const pid_t session = session_with_the_terms();
+  server().exec(
+      "update conclave_election set term = term + 1, attempt = repeat('f', 32), life = 1");
+  ASSERT_EQ(std::get<TermLost>(renew(*store, renewal(ours, term))).why, LossReason::superseded);
+  run_for(2 * lease());
+  EXPECT_EQ(session_with_the_terms(), session);
+}
+
 // The bid was given up, and is executed all the same: as long as nobody has renewed it or given it
 // back, it has a lease.
 TEST_P(PostgresGiveBack, R01_WhatIsGrantedLateHasALease) {

@@ -219,30 +219,39 @@ TEST_P(PostgresHandover, WhoIsNotToldLooksOftenAfterAChange) {
   const auto store = make_postgres_store(std::move(options));
   const auto leader = connect();
   const Term first = granted(*leader, bid("a", 1)).term;
-  std::mutex lock;
-  std::map<std::uint64_t, std::vector<Instant>> looks;  // by the term that was seen
+  struct Looks {
+    std::mutex lock;
+    std::map<std::uint64_t, std::vector<Instant>> at;  // by the term that was seen
+  };
+  const auto looks = std::make_shared<Looks>();  // the sink may outlive this test
   on(*store, [&] {
-    store->observe("election", "b", [&](const Observation& what) {
+    store->observe("election", "b", [looks, clock = &store->clock()](const Observation& what) {
       const auto* const record = std::get_if<Record>(&what);
-      const std::scoped_lock guard(lock);
-      if (record != nullptr) looks[record->term.value].push_back(store->clock().now());
+      const std::scoped_lock guard(looks->lock);
+      if (record != nullptr) looks->at[record->term.value].push_back(clock->now());
     });
   });
-  const auto looks_at = [&](Term term, std::size_t times) {
-    std::vector<Instant> seen;
+  const auto gaps_at = [&](Term term, std::size_t count) {
+    std::vector<Duration> gaps;
     EXPECT_TRUE(run_until([&] {
-      const std::scoped_lock guard(lock);
-      seen = looks[term.value];
-      return seen.size() >= times;
+      const std::scoped_lock guard(looks->lock);
+      const auto& seen = looks->at[term.value];
+      gaps.clear();
+      for (std::size_t i = 1; i < seen.size(); ++i) gaps.push_back(seen[i] - seen[i - 1]);
+      return gaps.size() >= count;
     }));
-    return seen;
+    gaps.resize(count);
+    return gaps;
   };
-  const auto at_first = looks_at(first, 6);
-  const Duration rest = at_first.at(5) - at_first.at(4);
-  EXPECT_LT(at_first.at(1) - at_first.at(0), rest / 2);
+  // On a busy machine one of two may be longer than it should be.
+  const auto quickest = [](const std::vector<Duration>& gaps) {
+    return std::min(gaps.at(0), gaps.at(1));
+  };
+  const auto at_first = gaps_at(first, 5);
+  EXPECT_LT(quickest(at_first), at_first.at(4) / 2);
   resign(*leader, resignation(bid("a", 1), first, true));
-  const auto after = looks_at(granted(*leader, bid("a", 2)).term, 2);
-  EXPECT_LT(after.at(1) - after.at(0), rest / 2);
+  const auto after = gaps_at(granted(*leader, bid("a", 2)).term, 2);
+  EXPECT_LT(quickest(after), at_first.at(4) / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(advisory, PostgresHandover,

@@ -128,7 +128,8 @@ TEST(PostgresRefused, WhoMayNotMakeTheTables) {
   PostgresOptions options = options_of(server.url(anna));
   expect_writing_refused(
       options, {ErrorCode::denied, "permission denied for schema public",
-                "GRANT USAGE, CREATE ON SCHEMA public TO its role, or have the tables made"});
+                "GRANT USAGE, CREATE ON SCHEMA public TO its role, or have the tables made by the "
+                "output of conclave sql, or do without by tables=false"});
   server.exec("create schema own");
   options.schema = "own";
   expect_refused(options, {ErrorCode::denied, "permission denied for schema own",

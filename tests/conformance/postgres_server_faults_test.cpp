@@ -49,6 +49,21 @@ TEST_P(PostgresServerFaults, R01_ASilentHolderIsNotShownAsLeader) {
   EXPECT_EQ(seen.last_term, term);
 }
 
+// Nor whose session row somebody has deleted, or its own next session: nothing can renew that term.
+TEST_P(PostgresServerFaults, R02_WhoseSessionRowHasGoneIsNotShownAsLeaderForEver) {
+  if (!has(Ability::expires)) GTEST_SKIP() << "here it has none";
+  const auto store = connect();
+  const Term term = granted(*store, bid("a", 1)).term;
+  const auto admin = connect();
+  server().exec("delete from conclave_session");
+  EXPECT_TRUE(inspect(*admin).leader) << "it may not know that yet";
+  const Instant limit = now() + 10 * lease();
+  while (inspect(*admin).leader && now() < limit) run_for(lease() / 8);
+  const Inspection seen = inspect(*admin);
+  EXPECT_EQ(seen.vacancy, Vacancy::expired);
+  EXPECT_EQ(seen.last_term, term);
+}
+
 // When its election is ended, nothing of a process stays, either.
 TEST_P(PostgresServerFaults, T12_NothingIsLeftOfWhoLedWhenItsElectionIsEnded) {
   Member leader = join("a");

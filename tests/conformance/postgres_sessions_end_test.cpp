@@ -65,6 +65,56 @@ TEST_P(PostgresSessionsEnd, AnImmediateShutdownIsSurvived) {
   });
 }
 
+// It is how a server is taken out of service, also while somebody leads there.
+TEST_P(PostgresSessionsEnd, NobodyLeadsWhereNothingMayBeWrittenAnyMore) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  const Member follower = join("b");
+  ASSERT_TRUE(until_renewed(leader));
+  server().exec("alter system set default_transaction_read_only = on");
+  server().exec("select pg_reload_conf()");
+  ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+  const auto is_told = [&](const Member& member) {
+    return trouble_of(member).find("only reads (default_transaction_read_only)") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(run_until([&] { return is_told(leader) && is_told(follower); }));
+  EXPECT_FALSE(leader->leads() || follower->leads());
+  server().exec("alter system reset default_transaction_read_only");
+  server().exec("select pg_reload_conf()");
+  ASSERT_TRUE(until_somebody_leads(leader, follower));
+  EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
+}
+
+// Of several hosts one is looked for that may be written.
+TEST_P(PostgresSessionsEnd, AllMoveToWhereWritesAreTaken) {
+  const OldServer other({});
+  PostgresOptions options = rig().options(lease());
+  options.url = "postgres://conclave@127.0.0.1:" + std::to_string(server().port()) +
+                ",127.0.0.1:" + std::to_string(other.own.port()) + "/postgres";
+  const auto join_both = [&](const std::string& id) {
+    Member member = make_on(std::make_shared<FaultyStore>(make_postgres_store(options)), id);
+    member->start();
+    return member;
+  };
+  const Member leader = join_both("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  const Member follower = join_both("b");
+  ASSERT_TRUE(until_renewed(leader));
+  server().exec("alter system set default_transaction_read_only = on");
+  server().exec("select pg_reload_conf()");
+  ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+  ASSERT_TRUE(until_somebody_leads(leader, follower));
+  EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
+  const auto sessions_on = [](const servers::PostgresServer& one) {
+    return one.backends("application_name = 'conclave'").size();
+  };
+  EXPECT_TRUE(run_until([&] { return sessions_on(server()) == 0; })) << "also those that listen";
+  EXPECT_GE(sessions_on(other.own), 2U);
+}
+
 // Who hears nothing of its session believes in its term until its own deadline, and nobody leads
 // before, which the history shows.
 class PostgresFrozenLeader : public PostgresSessionsEnd {

@@ -186,6 +186,8 @@ TEST(PostgresSettings, NoErrorRepeatsAPieceOfThePassword) {
            "postgres://h/d?password=secret%",
            "postgres://h/d?password=a=secret",
            "postgres://h/d?password=a&sslmode=secret=",
+           "postgres://h/d?sslpassword=a=secret",
+           "postgres://h/d?sslpassword=a&secret=1",
            "password=my secret host=h",
            "host=h password='secret",
            "host=h pasword=secret",

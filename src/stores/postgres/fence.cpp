@@ -8,20 +8,6 @@
 #include "stores/postgres/statements.hpp"
 
 namespace conclave {
-namespace {
-
-// Whether standard_conforming_strings is on or off.
-std::string literal(std::string_view text) {
-  std::string made = text.find('\\') != std::string_view::npos ? "E'" : "'";
-  for (const char each : text) {
-    if (each == '\'' || each == '\\') made += each;
-    made += each;
-  }
-  return made += '\'';
-}
-
-}  // namespace
-
 std::string postgres_fence(std::string_view election, Term term, std::string_view schema) {
   if (const auto error = check_election_name(election)) throw std::invalid_argument(error->message);
   if (!term.exists() || term.value > std::numeric_limits<std::int64_t>::max()) {
@@ -32,10 +18,11 @@ std::string postgres_fence(std::string_view election, Term term, std::string_vie
       "term " + number + " of the election \"" + std::string(election) + "\" is over";
   return postgres::anonymous_block(
       "perform 1 from " + postgres::Tables(schema, "conclave").election +
-      " where name = " + literal(election) + " and term = " + number +
+      " where name = " + postgres::literal(election) + " and term = " + number +
       " and state = 'held' and not ended for key share; if not found then raise exception using "
       "errcode = " +
-      literal(postgres_fence_sqlstate) + ", message = " + literal(over) + "; end if");
+      postgres::literal(postgres_fence_sqlstate) + ", message = " + postgres::literal(over) +
+      "; end if");
 }
 
 }  // namespace conclave

@@ -158,7 +158,8 @@ class Judge {
     } else if (!is(may_create)) {
       tell(Severity::danger, "rights",
            "the tables are not there, and this role may not make them: have them made by the "
-           "output of conclave sql, or let it",
+           "output of conclave sql, or let it" +
+               std::string(by_lock() && !settings_.strict ? ", or do without by tables=false" : ""),
            "grant create on schema " + text(schema) + " to " + text(role));
     } else if (!is(by_locks_alone)) {
       tell(Severity::note, "tables", "they are not there yet: the first candidate makes them",

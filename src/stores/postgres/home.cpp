@@ -96,7 +96,8 @@ Home::Home(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, const 
                {.tolerance = is_adopted_ ? patience_with_adopted(*settings_)
                              : by_lock_  ? settings_->lease
                                          : Duration::zero(),
-                .awake = !by_lock_},
+                .awake = !by_lock_,
+                .writes = !is_adopted_},
                std::move(adopted)) {}
 
 std::string Home::kind() const { return kind_of(*settings_); }
@@ -136,12 +137,7 @@ std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {
     return is_standby(where());
   }
   if (is(said, 1, "on")) {
-    return refused(
-        ErrorCode::denied,
-        where() +
-            " only reads (default_transaction_read_only): set it off where it was set on, "
-            "for this role, its database, the server or this connection",
-        false);
+    return only_reads(where());
   }
   if (by_lock_ && said.number(0, 2).value_or(0) < oldest_version) {
     return refused(ErrorCode::unsupported,

@@ -226,6 +226,13 @@ void Line::send(const Statement& statement) {
   wire_->send(once);
 }
 
+// A pooler says what some server has said to it once.
+bool Line::only_reads() const {
+  if (is_pooled_ || wire_ == nullptr) return false;
+  const char* const word = PQparameterStatus(wire_->get(), "default_transaction_read_only");
+  return word != nullptr && word == std::string_view("on");
+}
+
 void Line::send_setup() {
   sent_ = loop_.clock().now();
   wire_->send(setup_[greetings_.size()]);

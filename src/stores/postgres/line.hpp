@@ -47,6 +47,9 @@ class Line {
   // Why it is left alone for a while, or for good; nothing when it is not.
   [[nodiscard]] const std::optional<Error>& rests_for() const noexcept { return rests_for_; }
   [[nodiscard]] bool is_pooled() const noexcept { return is_pooled_; }
+  // The server has said that nothing may be written any more (default_transaction_read_only). Never
+  // behind a pooler, and before version 14.
+  [[nodiscard]] bool only_reads() const;
   [[nodiscard]] pg_conn* get() const { return wire_ != nullptr ? wire_->get() : nullptr; }
 
  private:

@@ -22,8 +22,13 @@ Result<std::string> schema(std::string_view text) {
   }
   const postgres::Tables tables(settings->schema, settings->prefix);
   const bool has_schema = !tables.schema.empty();
+  // Who owns a schema need not have the right to make one.
   const std::string place =
-      has_schema ? "begin;\ncreate schema if not exists " + tables.schema + ";"
+      has_schema ? "begin;\n" +
+                       postgres::anonymous_block(
+                           "if to_regnamespace(" + postgres::literal(tables.schema) +
+                           ") is null then create schema " + tables.schema + "; end if") +
+                       ";"
                  : "-- Without a schema they are made in the first one of your search path, and "
                    "candidates have to find\n-- them by theirs.\nbegin;";
   const std::string use =

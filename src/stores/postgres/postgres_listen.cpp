@@ -87,6 +87,8 @@ void PostgresStore::look_again() {
 // The locks are free, and whoever waits for them is told so at this moment.
 void PostgresStore::is_lost(const Error&) {
   in_doubt_.clear();
+  // What was the matter there may be the matter with the session that listens.
+  if (own_side_ && side_.is_idle()) side_.send({"select 1", {}}, [](const Result<Delivered>&) {});
   if (traits_.judge != LeaseJudge::session) return;
   const auto alive = calls_.alive();
   for (const auto& [election, led] : std::exchange(led_, {})) {

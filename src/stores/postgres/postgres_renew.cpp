@@ -84,6 +84,7 @@ void PostgresStore::renewed(const RenewingPtr& renewing, const Result<Delivered>
     const Renewal& due = renewing->due[i];
     if (std::holds_alternative<TermLost>(with)) {
       is_led_no_more(due.election, due.attempt, due.term);
+      rest_after(head_start);
     }
     tell_renewed(renewing, i, std::move(with));
   }

@@ -164,7 +164,8 @@ class PostgresStore final : public Store {
   Duration look_pause_{};  // where nothing is told
   Home home_;
   // That listens and looks: the one of the locks must not be kept busy. On an adopted connection
-  // there is only that one, and nobody listens.
+  // there is only that one, and nobody listens. A crash may forget what is written there: see
+  // greet_side.
   const std::unique_ptr<Session> own_side_;
   Session& side_;
   // They only make it quicker, so they go when somebody who is needed finds no connection: it may

@@ -19,6 +19,11 @@ struct Pending {
   std::optional<Instant> sent{};
 };
 
+Session::Keeping with_attributes(Session::Keeping keeping, const Settings& settings) {
+  keeping.writes = keeping.writes || settings.keyword("target_session_attrs") == "read-write";
+  return keeping;
+}
+
 }  // namespace
 
 // Outlives the Session that is destroyed in a callback. Whatever waits holds it weakly.
@@ -28,7 +33,7 @@ struct Session::Core : std::enable_shared_from_this<Core> {
       : loop(runs_on),
         settings(std::move(given)),
         handlers(std::move(calls)),
-        keeping(kept),
+        keeping(with_attributes(kept, *settings)),
         line(runs_on, settings, std::move(adopted), line_handlers()) {}
 
   Line::Handlers line_handlers() {
@@ -159,7 +164,13 @@ struct Session::Core : std::enable_shared_from_this<Core> {
     const Pending pending = std::move(queue.front());
     queue.pop_front();
     confirmed = pending.sent;
-    send_next(loop.clock().now());  // before whoever is told takes its time
+    const bool is_of_use = !keeping.writes || !line.only_reads();
+    if (is_of_use) send_next(loop.clock().now());  // before whoever is told takes its time
+    tell(pending, std::move(answer));
+    if (!is_of_use && !destroyed && line.is_ready()) line.fail(only_reads(settings->where));
+  }
+
+  void tell(const Pending& pending, Answer answer) const {
     if (!pending.done) return;
     if (answer.error) return pending.done(*std::move(answer.error));
     pending.done(Delivered{std::move(answer.rows), *pending.sent, loop.clock().now(),

@@ -64,6 +64,9 @@ class Session {
     // Now and then it says a word, since the server ends a session that is silent for
     // longest_silence(). Not for one that holds a lock: there only its owner's words count.
     bool awake = true;
+    // It is left when the server only reads by default from now on. With several hosts in the URL
+    // each session is: there is another one that may be written.
+    bool writes = false;
   };
 
   // Connects with the first prepare() or open().

@@ -68,9 +68,7 @@ std::string guard() {
 std::string shape_guard(const Tables& tables) {
   std::string ours = our_tables("to_regclass(name)");
   const auto fill = [&](std::string_view mark, const std::string& name) {
-    std::string quoted = "'";
-    for (const char each : name) quoted += each == '\'' ? std::string("''") : std::string(1, each);
-    ours.replace(ours.find(mark), mark.size(), quoted + "'");
+    ours.replace(ours.find(mark), mark.size(), literal(name));
   };
   fill("$1", tables.election);
   fill("$2", tables.session);

@@ -43,6 +43,16 @@ std::string statement(std::string_view text, const Tables& tables) {
   return made;
 }
 
+// Whether standard_conforming_strings is on or off.
+std::string literal(std::string_view text) {
+  std::string made = text.find('\\') != std::string_view::npos ? "E'" : "'";
+  for (const char each : text) {
+    if (each == '\'' || each == '\\') made += each;
+    made += each;
+  }
+  return made += '\'';
+}
+
 std::string anonymous_block(const std::string& statements) {
   std::string tag = "$conclave$";
   while (statements.find(tag) != std::string::npos) tag.insert(1, "_");
@@ -187,7 +197,8 @@ select v.name, case when g.name is not null then 'granted' when v.is_found and v
 from verdict v cross join clock left join granted g using (name) left join found f using (name) left join {session} s on s.life = f.life
 )sql";
 
-// By its place, which is the quickest way to a row that was just found.
+// By its place, which is the quickest way to a row that was just found. One that was changed since
+// the statement began is not there for it: then nothing is taken.
 const std::string_view take_released = R"sql(
 update {election} e set term = greatest(e.term + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint),
   state = 'held', attempt = $2, leader = $3, metadata = $4, kind = $8, life = $6, stamp = e.stamp + 1, lease = $7,
@@ -256,8 +267,8 @@ const std::string_view look = R"sql(
 select e.name, e.format,
   case when e.state = 'held' and e.kind = 'advisory' and e.life <> $2::bigint and not pg_is_in_recovery()
     then case when pg_try_advisory_xact_lock_shared(e.life) then 'ended' else e.state end else e.state end,
-  e.leader, e.metadata, e.term, e.attempt, e.stamp + coalesce(s.stamp, 0), e.lease, s.renewed,
-  e.granted, e.kind, e.life, e.ended, (extract(epoch from clock_timestamp()) * 1000000)::bigint
+  e.leader, e.metadata, e.term, e.attempt, e.stamp + coalesce(s.stamp, 0), e.lease,
+  coalesce(s.renewed, case when e.kind <> 'advisory' then e.granted end), e.granted, e.kind, e.life, e.ended, (extract(epoch from clock_timestamp()) * 1000000)::bigint
 from {election} e left join {session} s on s.life = e.life where e.name = any($1::text[])
 )sql";
 

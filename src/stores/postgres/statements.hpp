@@ -34,6 +34,9 @@ struct Tables {
 // The tables in the statement's text, which has {election}, {session}, {server} for them.
 [[nodiscard]] std::string statement(std::string_view text, const Tables& tables);
 
+// Text in quotes, whatever is in it.
+[[nodiscard]] std::string literal(std::string_view text);
+
 // These statements as one, which returns nothing; whatever names they have in them.
 [[nodiscard]] std::string anonymous_block(const std::string& statements);
 
@@ -84,7 +87,7 @@ extern const std::string_view resign;
 
 // $1 names, $2 the life whose lock is of this session, or 0. For each that there is: name, format,
 // state, leader, metadata, term, attempt, stamp, lease, renewed, granted, kind, life, ended, the
-// server's clock.
+// server's clock. Whose session row has gone cannot renew it: it was last heard of with its grant.
 extern const std::string_view look;
 
 extern const std::string_view end;     // $1 name, $2 channel; a word if there was one to end

@@ -346,6 +346,14 @@ Error timed_out(const std::string& where, Duration limit, std::string_view await
 
 bool has_no_tables(const Error& error) { return error.code == ErrorCode::invalid_state; }
 
+Error only_reads(const std::string& where) {
+  return {ErrorCode::denied,
+          where +
+              " only reads (default_transaction_read_only): set it off where it was set on, for "
+              "this role, its database, the server or this connection",
+          false, false};
+}
+
 Error is_standby(const std::string& where) {
   return {ErrorCode::unavailable,
           where + " is a standby, which only reads: give the primary, or several hosts", true,

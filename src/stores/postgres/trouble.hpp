@@ -39,6 +39,7 @@ struct Place {
 
 // That of a statement on tables that nobody has made.
 [[nodiscard]] bool has_no_tables(const Error& error);
+[[nodiscard]] Error only_reads(const std::string& where);
 
 [[nodiscard]] Error is_standby(const std::string& where);
 [[nodiscard]] Error closed(const std::string& where);
