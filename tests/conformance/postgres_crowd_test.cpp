@@ -21,6 +21,15 @@ using servers::PostgresServer;
 constexpr Duration hang_guard = 60s;
 constexpr std::string_view refused = "too many connections for role";
 
+std::size_t refusals_of(const PostgresServer& server) {
+  const std::string log = server.log();
+  std::size_t count = 0;
+  for (auto at = log.find(refused); at != std::string::npos; at = log.find(refused, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
 std::vector<std::string> elections(std::size_t count) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < count; ++i) names.push_back("election " + std::to_string(i));
@@ -176,18 +185,42 @@ TEST(PostgresCrowd, SixHoldersWhoDieAreAllReplacedOnFourConnections) {
   for (const auto& each : holders) each->die();
   ASSERT_TRUE(follower.until_all_lead());
   EXPECT_LE(follower.connections(), 4U);
+  EXPECT_EQ(server.log().find("lock timeout"), std::string::npos) << "in the log of a sound server";
 }
 
-// With no more than two, none is left that could wait for the end of others.
+// Nobody would look for minutes: a session waits for its end.
+TEST(PostgresCrowd, AHolderOfALongLeaseWhoDiesIsReplacedAtOnce) {
+  PostgresServer server({.steppable_clock = true});
+  server.step_clock(1h);  // it has been up for long enough
+  const Place place{server, PostgresMode::advisory, 10min};
+  Process holder(place, "holder", elections(3));
+  ASSERT_TRUE(holder.until_all_lead());
+  Process follower(place, "follower", elections(3));
+  ASSERT_TRUE(follower.until_all_follow());
+  const auto until = std::chrono::steady_clock::now() + hang_guard;
+  while (server.backends("application_name = 'follower' and wait_event = 'advisory'").empty()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until) << "nobody waits for its lock";
+  }
+  holder.die();
+  EXPECT_TRUE(follower.until_all_lead());
+}
+
+// With no more than two, none is left that could wait for the end of others. Those that would are
+// tried for once in a lease: somebody else may need the next one that is free.
 TEST(PostgresCrowd, AHolderWhoDiesIsReplacedByWhoHasTwoConnections) {
   const PostgresServer server({.users = {{"limited", "word", "CONNECTION LIMIT 2"}}});
-  Process holder({server, PostgresMode::advisory, 1s}, "holder", elections(3));
+  Process holder({server, PostgresMode::advisory, 2s}, "holder", elections(3));
   ASSERT_TRUE(holder.until_all_lead());
   server.exec("grant all on all tables in schema public to limited");
-  Process follower({server, PostgresMode::advisory, 1s, "limited:word"}, "follower", elections(3));
+  Process follower({server, PostgresMode::advisory, 2s, "limited:word"}, "follower", elections(3));
   ASSERT_TRUE(follower.until_all_follow());
-  ASSERT_TRUE(holder.until_all_renewed(6));
+  const auto began = std::chrono::steady_clock::now();
+  const std::size_t before = refusals_of(server);
+  ASSERT_TRUE(holder.until_all_renewed(8));
   EXPECT_LE(follower.connections(), 2U);
+  const auto leases = (std::chrono::steady_clock::now() - began) / 2s;
+  EXPECT_LE(refusals_of(server) - before, 2 * static_cast<std::size_t>(leases + 3));
+  EXPECT_GT(refusals_of(server), 0U);
   holder.die();
   ASSERT_TRUE(follower.until_all_lead());
 }
@@ -206,19 +239,11 @@ TEST(PostgresCrowd, AHolderWhoDiesIsReplacedByWhoHasFoundConnectionsScarce) {
   };
   const std::string waiting = "application_name = 'follower' and wait_event = 'advisory'";
   // All that it has and would like to have try again and again, and two of them are let in.
-  const auto refusals = [&] {
-    const std::string log = server.log();
-    std::size_t count = 0;
-    for (auto at = log.find(refused); at != std::string::npos; at = log.find(refused, at + 1)) {
-      ++count;
-    }
-    return count;
-  };
   for (int round = 0; round < 4; ++round) {
     limit(0);
     follower.lose_sessions();
-    const std::size_t enough = refusals() + 30;
-    while (refusals() < enough) std::this_thread::yield();
+    const std::size_t enough = refusals_of(server) + 12;
+    while (refusals_of(server) < enough) std::this_thread::yield();
     limit(2);
     const auto until = std::chrono::steady_clock::now() + hang_guard;
     while (follower.connections() != 2 || !server.backends(waiting).empty()) {

@@ -1,6 +1,8 @@
 // A session that waits for the end of another process: for its lock.
 #pragma once
 
+#include <optional>
+
 #include "stores/postgres/session.hpp"
 
 namespace conclave::postgres {
@@ -11,8 +13,7 @@ class Waiter {
   // Asked whenever it has nothing to do; none: later.
   using Next = std::function<std::optional<std::int64_t>()>;
 
-  Waiter(net::AsioLoop& loop, const std::shared_ptr<const Settings>& settings, Next next,
-         Gone gone);
+  Waiter(net::AsioLoop& loop, std::shared_ptr<const Settings> settings, Next next, Gone gone);
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
@@ -21,9 +22,10 @@ class Waiter {
   [[nodiscard]] std::optional<std::int64_t> life() const noexcept { return life_; }
 
  private:
+  void connect();
   void wait();
-  void choose_again();
-  void pause();
+  void answered(bool well, Instant since);
+  void pause(Duration length);
 
   net::AsioLoop& loop_;
   const std::shared_ptr<const Settings> settings_;
@@ -32,7 +34,7 @@ class Waiter {
   std::optional<std::int64_t> life_;
   bool pauses_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  Session session_;
+  std::optional<Session> session_;
 };
 
 }  // namespace conclave::postgres
