@@ -131,19 +131,19 @@ TEST(PostgresDoctor, WarnsOfDefaultsOfTheRoleBehindAPooler) {
   expect_finding(found, "idle_in_transaction_session_timeout=30000ms", Severity::warning,
                  "lift them");
   expect_finding(found, "idle_session_timeout 7000ms", Severity::warning, "lift it");
-  expect_finding(found, "synchronous_commit off", Severity::warning,
+  expect_finding(found, "synchronous_commit off", Severity::note,
                  "alter role conclave set synchronous_commit = on");
   const auto direct = findings(server.url());
   expect_no_finding(direct, "timeout");
   expect_no_finding(direct, "synchronous_commit");
 }
 
-TEST(PostgresDoctor, WarnsOfGrantsThatDoNotWaitForTheStandbyBehindAPooler) {
+TEST(PostgresDoctor, NotesOtherWorkThatDoesNotWaitForTheStandbyBehindAPooler) {
   const PostgresServer server(
       good({"synchronous_standby_names = 'nobody'", "synchronous_commit = local"}));
   const PgBouncerServer pooler(server, PgBouncerMode::transaction);
   expect_finding(findings(options_of(pooler.url(), PostgresMode::lease)),
-                 "synchronous_commit local", Severity::warning, "set synchronous_commit = on");
+                 "synchronous_commit local", Severity::note, "set synchronous_commit = on");
 }
 
 // ---------------------------------------------------------------- room

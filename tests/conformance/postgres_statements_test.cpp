@@ -52,6 +52,33 @@ TEST_P(OfKind, TheFirstIsGrantedThePlaceAndOthersAreToldWhoHasIt) {
   EXPECT_EQ(held.held_term, granted.term);
 }
 
+// Behind a pooler the session is not ours alone, and a role may have set something less.
+TEST_P(OfKind, WhatDecidesWhoLeadsWaitsForTheLogWhateverTheSessionSays) {
+  Bidder anna = bidder("anna");
+  servers::PostgresClient& session = anna.client();
+  const std::vector<std::pair<std::string, std::string>> modes{
+      {"off", "on"}, {"local", "on"}, {"on", "on"}, {"remote_apply", "remote_apply"}};
+  for (const auto& [usual, wanted] : modes) {
+    session.exec("set synchronous_commit = " + usual);
+    const auto expect_waits = [&, &usual = usual, &wanted = wanted](const auto& verb) {
+      session.exec("begin");
+      verb();
+      EXPECT_EQ(session.value("show synchronous_commit"), wanted) << usual;
+      session.exec("commit");
+      EXPECT_EQ(session.value("show synchronous_commit"), usual) << "for those who come after";
+    };
+    std::int64_t term = 0;
+    expect_waits([&] { term = anna.campaign(usual, "a1").term; });
+    if (GetParam() != Kind::advisory) {
+      expect_waits([&] { EXPECT_EQ(anna.renew(usual, "a1", term).first, "renewed"); });
+    }
+    EXPECT_TRUE(anna.resign(usual, "a1", term));
+    expect_waits([&] { EXPECT_EQ(anna.take(usual, "a2").size(), 1U); });
+    expect_waits([&] { session.exec(sql(postgres::end), {usual, "channel"}); });
+    expect_waits([&] { session.exec(sql(postgres::remove), {usual, "trace"}); });
+  }
+}
+
 TEST_P(OfKind, ARepeatedBidIsGrantedTheSameTermAsANewVersion) {
   Bidder anna = bidder("anna");
   Bidder bob = bidder("bob");
@@ -342,6 +369,20 @@ TEST_F(PostgresStatements, ARecordBelowWhatWasSeenIsTakenOnlyIfItsHolderCanBeTol
   anna.client().exec("commit");
   EXPECT_EQ(bob.campaign(bid).vacancy, "absent");
   EXPECT_EQ(anna.renew("election", "a1", term).first, "superseded");
+}
+
+// So does the number of a transaction that is a term where there are no tables.
+TEST_F(PostgresStatements, ATermWithoutTablesWaitsForTheLog) {
+  auto session = server().client();
+  session.exec("set synchronous_commit = off");
+  session.exec("begin");
+  const auto none = std::nullopt;
+  const auto told = session.exec(postgres::verbs_on_locks(60'000'000).campaign,
+                                 {"{election}", "{a1}", "{}", "{}", "{}", "{}", "{}", "{}", "", "",
+                                  "60000000", "{channel}", none});
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0][1], "granted");
+  EXPECT_EQ(session.value("show synchronous_commit"), "on");
 }
 
 TEST_F(PostgresStatements, EachElectionHasALeaseOfItsOwn) {

@@ -204,17 +204,16 @@ class Judge {
     judge_commits(waits);
   }
 
-  // On sessions of its own the store sets it.
+  // What decides who leads sets it for itself.
   void judge_commits(bool waits) {
     const std::string mode = text(synchronous_commit);
     const bool reaches_standbys = mode == "on" || mode == "remote_apply";
     if (!seen_.is_pooled || reaches_standbys || (!waits && mode != "off")) return;
-    tell(Severity::warning, "synchronous_commit " + mode,
-         mode == "off" ? "grants do not wait for the log: a server that crashes forgets the last "
-                         "ones, and then two may lead for up to a lease"
-                       : "grants do not wait for the standby: one that is promoted may not have "
-                         "heard of the last one",
-         "alter role " + text(role) + " set synchronous_commit = on, or connect directly");
+    tell(Severity::note, "synchronous_commit " + mode,
+         std::string("who leads is committed as with on, and other work of this role is not: ") +
+             (mode == "off" ? "a server that crashes forgets the last of it"
+                            : "a standby that is promoted may not have heard of the last of it"),
+         "alter role " + text(role) + " set synchronous_commit = on, if it is fenced work");
   }
 
   void judge_pooler() {

@@ -50,7 +50,7 @@ o as materialized (
 granted as materialized (
   select name, set_config(setting, attempt || ' ' || term, false),
     case when kept is null then pg_try_advisory_lock_shared(half, (term & 4294967295)::bit(32)::int) end,
-    case when kept is null then pg_logical_emit_message(true, 'conclave', name) end,
+    case when kept is null then pg_logical_emit_message(true, 'conclave', name) end, {durable},
     set_config('idle_session_timeout', ($11::bigint / 1000 + 1)::text, false),
     pg_notify(channel, 'held ' || term || ' ' || name)
   from o where term is not null)
@@ -99,6 +99,7 @@ std::string filled(std::string_view text, std::string_view asked, std::string_vi
   fill("{is_left}", is_left);
   fill("{clock}", clock);
   fill("{lease}", lease);
+  fill("{durable}", durable);
   return made;
 }
 

@@ -35,7 +35,8 @@ std::string statement(std::string_view text, const Tables& tables) {
       return true;
     };
     if (next("{election}", tables.election) || next("{session}", tables.session) ||
-        next("{server}", tables.server) || next("{index}", tables.index)) {
+        next("{server}", tables.server) || next("{index}", tables.index) ||
+        next("{durable}", std::string(durable))) {
       continue;
     }
     made += text[at++];
@@ -115,7 +116,7 @@ known as materialized (select e.name from {election} e join bid using (name)),
 found as materialized (
   select e.* from {election} e where e.name in (select name from bid) order by e.name for update skip locked),
 clock as materialized (
-  select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now from (select count(*) from found) locked),
+  select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now, {durable} from (select count(*) from found) locked),
 rival as materialized (
   select f.name, f.term, f.stamp, f.lease, f.kind, f.life, b.floor, b.seen_term, b.seen_stamp, b.expected
   from found f join bid b using (name) where f.state = 'held' and f.attempt <> b.attempt
@@ -204,12 +205,12 @@ update {election} e set term = greatest(e.term + 1, (extract(epoch from clock_ti
   state = 'held', attempt = $2, leader = $3, metadata = $4, kind = $8, life = $6, stamp = e.stamp + 1, lease = $7,
   own_lease = $7, vacancy = 'released', previous_lease = e.lease,
   granted = (extract(epoch from clock_timestamp()) * 1000000)::bigint, vacated = null
-where e.ctid = (
+where e.name = $1 and e.ctid = (
   select f.ctid from {election} f
   where f.name = $1 and f.state = 'released' and not f.ended and f.format <= 1 and f.attempt <> $2 and f.term >= $5
     and ($9::int is null or pg_backend_pid() = $9) for update skip locked)
 returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted,
-  set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false)
+  set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false), {durable}
 )sql";
 
 // Whoever else has its session row in hands waits for no row of an election meanwhile.
@@ -224,9 +225,9 @@ me as (
 update {election} e set term = greatest(e.term + 1, me.now), state = 'held', attempt = $2, leader = $3, metadata = $4,
   kind = $8, life = $6, stamp = e.stamp + 1, lease = $7, own_lease = $7, vacancy = 'released', previous_lease = e.lease,
   granted = me.now, vacated = null
-from me where e.ctid = (select place from free)
+from me where e.name = $1 and e.ctid = (select place from free)
 returning e.name, 'granted', e.term, e.vacancy, e.own_lease, e.previous_lease, e.granted,
-  case when $8 <> 'lease' then set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false) end
+  case when $8 <> 'lease' then set_config('idle_session_timeout', ($7::bigint / 1000 + 1)::text, false) end, {durable}
 )sql";
 
 const std::string_view tell = "select pg_notify($1, $2)";
@@ -245,7 +246,7 @@ due as materialized (
     left join {election} e using (name)),
 me as (
   update {session} s set renewed = clock.now, stamp = s.stamp + 1 from clock
-  where s.life = $4 and $5 <> 'advisory' and exists (select from due where is_held) returning s.news)
+  where s.life = $4 and $5 <> 'advisory' and exists (select from due where is_held) returning s.news, {durable})
 select d.ord, case
     when d.is_held and ($5 = 'advisory' or exists (select from me)) then 'renewed'
     when d.is_gone or d.is_held then 'gone'
@@ -273,7 +274,7 @@ from {election} e left join {session} s on s.life = e.life where e.name = any($1
 )sql";
 
 const std::string_view end = R"sql(
-with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
+with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now, {durable}),
 over as (
   update {election} e set ended = true, stamp = e.stamp + 1, vacated = coalesce(e.vacated, clock.now),
     state = case e.state when 'held' then 'abandoned' else e.state end
@@ -285,7 +286,7 @@ union all select 'newer', null from {election} where name = $1 and format > 1
 )sql";
 
 const std::string_view remove = R"sql(
-with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now),
+with clock as materialized (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now, {durable}),
 found as materialized (select e.* from {election} e where e.name = $1 for update),
 verdict as materialized (
   select f.name, case

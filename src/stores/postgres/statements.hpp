@@ -31,7 +31,14 @@ struct Tables {
   std::string index{};  // the name alone, as it is created
 };
 
-// The tables in the statement's text, which has {election}, {session}, {server} for them.
+// Whatever a role or a database has set, what decides who leads waits for the log, and for standbys
+// as the server is told to. Until the end of the transaction, and so behind a pooler, too.
+constexpr std::string_view durable =
+    "set_config('synchronous_commit', case current_setting('synchronous_commit') when "
+    "'remote_apply' then 'remote_apply' else 'on' end, true)";
+
+// The tables in the statement's text, which has {election}, {session}, {server} for them, and
+// {durable}.
 [[nodiscard]] std::string statement(std::string_view text, const Tables& tables);
 
 // Text in quotes, whatever is in it.
