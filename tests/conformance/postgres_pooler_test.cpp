@@ -3,7 +3,7 @@
 
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_bidder.hpp"
-#include "conformance/postgres_rig.hpp"
+#include "conformance/postgres_own_rig.hpp"
 #include "servers/pgbouncer_server.hpp"
 
 namespace conclave::conformance {
@@ -82,6 +82,36 @@ class PostgresPooler : public Conformance {
     const Member next = join_through(pooler, PostgresMode::lease, "c");
     follower = {};  // crashes
     EXPECT_TRUE(until_leads(next));
+  }
+
+  // In session mode, strict or without tables.
+  void expect_lock_works(bool strict) {
+    const OldServer server({});
+    const PgBouncerServer pooler(server.own, PgBouncerMode::session);
+    PostgresOptions options = rig().options(lease());
+    options.url = pooler.url();
+    options.strict = strict;
+    options.tables = strict;
+    const auto join_one = [&](const std::string& id) {
+      Member member = make_on(std::make_shared<FaultyStore>(make_postgres_store(options)), id);
+      member->start();
+      EXPECT_TRUE(run_until([&] { return member->leads() || member->role() == Role::follower; }))
+          << trouble_of(member);
+      return member;
+    };
+    Member first = join_one("a");
+    ASSERT_TRUE(until_leads(first));
+    const Term term = first->term();
+    const Member second = join_one("b");
+    const std::size_t renewed = first->count<core::Extended>();
+    ASSERT_TRUE(run_until([&] { return first->count<core::Extended>() >= renewed + 3; }));
+    EXPECT_FALSE(second->leads());
+    first = {};  // crashes
+    ASSERT_TRUE(until_leads(second)) << trouble_of(second);
+    EXPECT_GT(second->term(), term);
+    const Member third = join_one("c");
+    second->stop();
+    EXPECT_TRUE(until_leads(third));
   }
 };
 
@@ -211,6 +241,10 @@ TEST_P(PostgresPooler, ALeaderThatCrashesInSessionModeIsReplaced) {
   leader = {};
   EXPECT_TRUE(until_leads(follower));
 }
+
+TEST_P(PostgresPooler, AStrictLockIsHeldInSessionMode) { expect_lock_works(true); }
+
+TEST_P(PostgresPooler, ALockWithoutTablesIsHeldInSessionMode) { expect_lock_works(false); }
 
 // The pooler's session with the lock is ended by the server as one of our own is.
 TEST_P(PostgresPooler, R01_ASilentLeaderInSessionModeIsReplaced) {

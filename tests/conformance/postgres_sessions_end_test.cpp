@@ -80,7 +80,8 @@ TEST_P(PostgresSessionsEnd, NobodyLeadsWhereNothingMayBeWrittenAnyMore) {
            std::string::npos;
   };
   EXPECT_TRUE(run_until([&] { return is_told(leader) && is_told(follower); }));
-  EXPECT_FALSE(leader->leads() || follower->leads());
+  EXPECT_EQ(leaders(), std::vector<std::string>{"a"}) << "nor for a moment";
+  EXPECT_FALSE(leader->leads());
   server().exec("alter system reset default_transaction_read_only");
   server().exec("select pg_reload_conf()");
   ASSERT_TRUE(until_somebody_leads(leader, follower));
@@ -113,6 +114,18 @@ TEST_P(PostgresSessionsEnd, AllMoveToWhereWritesAreTaken) {
   };
   EXPECT_TRUE(run_until([&] { return sessions_on(server()) == 0; })) << "also those that listen";
   EXPECT_GE(sessions_on(other.own), 2U);
+}
+
+// libpq takes whichever answers, if it is told to.
+TEST_P(PostgresSessionsEnd, HostsAreTriedUntilOneTakesWrites) {
+  const OldServer other({"default_transaction_read_only = on"});
+  PostgresOptions options = rig().options(lease());
+  options.url = "postgres://conclave@127.0.0.1:" + std::to_string(other.own.port()) +
+                ",127.0.0.1:" + std::to_string(server().port()) +
+                "/postgres?target_session_attrs=any";
+  const Member member = make_on(std::make_shared<FaultyStore>(make_postgres_store(options)), "a");
+  member->start();
+  EXPECT_TRUE(until_leads(member)) << trouble_of(member);
 }
 
 // Who hears nothing of its session believes in its term until its own deadline, and nobody leads

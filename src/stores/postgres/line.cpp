@@ -266,7 +266,10 @@ void Line::greet() {
   const auto step = step_;
   const auto refused = handlers_.greeted(std::move(greetings));
   if (alive.expired() || step != step_) return;
-  if (refused) return fail(*refused);
+  if (refused) {
+    begin_after(wire_->address());  // another one may be of use
+    return fail(*refused);
+  }
   enter(State::ready);
   troubled_since_.reset();
   ready_since_ = answered_at_ = loop_.clock().now();

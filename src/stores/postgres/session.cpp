@@ -161,16 +161,12 @@ struct Session::Core : std::enable_shared_from_this<Core> {
 
   void answered(Answer answer) {
     const auto self = shared_from_this();
+    // Nobody is told of a lock that was taken where it must not be any more.
+    if (keeping.writes && line.only_reads()) return line.fail(only_reads(settings->where));
     const Pending pending = std::move(queue.front());
     queue.pop_front();
     confirmed = pending.sent;
-    const bool is_of_use = !keeping.writes || !line.only_reads();
-    if (is_of_use) send_next(loop.clock().now());  // before whoever is told takes its time
-    tell(pending, std::move(answer));
-    if (!is_of_use && !destroyed && line.is_ready()) line.fail(only_reads(settings->where));
-  }
-
-  void tell(const Pending& pending, Answer answer) const {
+    send_next(loop.clock().now());  // before whoever is told takes its time
     if (!pending.done) return;
     if (answer.error) return pending.done(*std::move(answer.error));
     pending.done(Delivered{std::move(answer.rows), *pending.sent, loop.clock().now(),
