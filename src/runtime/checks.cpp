@@ -13,14 +13,20 @@ std::optional<Error> call(const Check& check, const char* name) {
   return error;
 }
 
-// One check of the present role. Nothing to do while the role is not known.
-std::optional<Error> check_once(const Candidate& candidate, const Checks& checks) {
-  if (candidate.is_leader()) return call(checks.on_leader_check, "the leader's check");
-  if (candidate.role() != Role::follower) return std::nullopt;
+// The term by which it leads, or none when it follows. Nothing while the role is not known.
+std::optional<Term> place_of(const Candidate& candidate) {
+  const Snapshot seen = candidate.snapshot();
+  if (seen.is_leader) return seen.term;
+  return seen.role == Role::follower ? std::optional(Term{}) : std::nullopt;
+}
+
+std::optional<Error> check_once(const std::optional<Term>& place, const Checks& checks) {
+  if (!place) return std::nullopt;
+  if (place->exists()) return call(checks.on_leader_check, "the leader's check");
   return call(checks.on_follower_check, "the follower's check");
 }
 
-// Waits for an event, and takes all that have come. Whether one of them changes the role.
+// Waits for an event, and takes all that have come. Whether one of them tells of a role.
 bool take_news(EventQueue& events, Duration limit, bool& stopped) {
   bool news = false;
   for (auto event = events.wait_for(limit); event; event = events.try_pop()) {
@@ -47,11 +53,16 @@ std::optional<Error> run_checks(Candidate& candidate, const std::stop_token& sto
   std::optional<Error> error;
   bool stopped = candidate.role() == Role::stopped;  // in a forked child nothing starts
   auto next = std::chrono::steady_clock::now();
+  std::optional<Term> checked;
   while (!stop.stop_requested() && !stopped) {
-    const bool changed = take_news(*events, next - std::chrono::steady_clock::now(), stopped);
+    const bool news = take_news(*events, next - std::chrono::steady_clock::now(), stopped);
     if (stop.stop_requested() || stopped) break;
+    // An event may tell of what was checked before it came.
+    const auto place = place_of(candidate);
+    const bool changed = news && place != checked;
     if (!changed && std::chrono::steady_clock::now() < next) continue;
-    error = check_once(candidate, checks);
+    error = check_once(place, checks);
+    checked = place;
     if (error && checks.end_on_error) break;
     if (error) candidate.report(*std::exchange(error, std::nullopt));
     next =
