@@ -157,6 +157,9 @@ INSTANTIATE_TEST_SUITE_P(lease, PostgresGate,
 INSTANTIATE_TEST_SUITE_P(strict, PostgresGate,
                          ::testing::Values(MakeFixture{make_strict<PostgresFixture>}),
                          [](const auto&) { return "strict"; });
+INSTANTIATE_TEST_SUITE_P(locks, PostgresGate,
+                         ::testing::Values(MakeFixture{make_locks<OwnPostgresFixture>}),
+                         [](const auto&) { return "locks"; });
 
 }  // namespace
 }  // namespace conclave::conformance

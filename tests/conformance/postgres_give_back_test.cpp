@@ -34,7 +34,7 @@ TEST_P(PostgresGiveBack, TheSessionWithTheTermsIsNotNeededForIt) {
   server().resume_backend(session);
 }
 
-// Whoever asks for that gives up after a request time-out, an eighth of the lease.
+// Whoever asks for that gives up after a request time-out, a third of the lease here.
 TEST_P(PostgresGiveBack, NeitherIsTheOneThatListens) {
   const auto store = connect();
   listen(*store);
@@ -44,7 +44,7 @@ TEST_P(PostgresGiveBack, NeitherIsTheOneThatListens) {
   on(*store, [&] {
     const Operation operation =
         store->resign(resignation(bid("a", 1), term, true), [](const Answer&) {});
-    store->executor().post_at(store->clock().now() + store->lease() / 10,
+    store->executor().post_at(store->clock().now() + store->lease() / 4,
                               [store = std::weak_ptr(store), operation] {
                                 if (const auto there = store.lock()) there->cancel(operation);
                               });
@@ -159,13 +159,13 @@ TEST_P(PostgresGiveBack, R01_WhatIsGrantedLateHasALease) {
 }
 
 INSTANTIATE_TEST_SUITE_P(advisory, PostgresGiveBack,
-                         ::testing::Values(MakeFixture{make_advisory<OwnPostgresFixture>}),
+                         ::testing::Values(MakeFixture{make_advisory<OldServerFixture>}),
                          [](const auto&) { return "advisory"; });
 INSTANTIATE_TEST_SUITE_P(lease, PostgresGiveBack,
-                         ::testing::Values(MakeFixture{make_lease<OwnPostgresFixture>}),
+                         ::testing::Values(MakeFixture{make_lease<OldServerFixture>}),
                          [](const auto&) { return "lease"; });
 INSTANTIATE_TEST_SUITE_P(strict, PostgresGiveBack,
-                         ::testing::Values(MakeFixture{make_strict<OwnPostgresFixture>}),
+                         ::testing::Values(MakeFixture{make_strict<OldServerFixture>}),
                          [](const auto&) { return "strict"; });
 
 }  // namespace

@@ -82,9 +82,11 @@ TEST_P(PostgresHandover, AGrantAfterItIsKept) {
             std::to_string(second.value));
 }
 
-// Through a pooler the old leader would not notice the crash, and keep the place with the others.
+// Through a pooler the old leader would not notice the crash, and keep the place with the others:
+// whatever is set for the pooler's sessions.
 TEST_P(PostgresHandover, AMarkThroughAPoolerIsKept) {
   if (!outlives_session()) GTEST_SKIP() << "there a pooler in transaction mode is refused";
+  server().exec("alter role conclave set synchronous_commit = off");
   const servers::PgBouncerServer pooler(server(), servers::PgBouncerMode::transaction);
   PostgresOptions options = rig().options(lease());
   options.url = pooler.url();

@@ -23,6 +23,28 @@ TEST_P(PostgresServerFaults, P01_AServerThatStandsStillEndsTheTermByTheOwnClock)
   EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
 }
 
+TEST_P(PostgresServerFaults, T10_AServerThatIsDownIsFoundAgain) {
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Term term = leader->term();
+  const Member follower = join("b");
+  const Member leaver = join("c");
+  ASSERT_TRUE(until_renewed(leader));
+  server().stop_immediately();
+  ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+  run_for(lease());
+  for (const Member* each : {&leader, &follower}) {
+    EXPECT_FALSE((*each)->leads());
+    ASSERT_GE((*each)->count<core::Failed>(), 1U);
+    EXPECT_EQ((*each)->last<core::Failed>()->error.code, ErrorCode::unavailable);
+  }
+  leaver->stop();
+  EXPECT_TRUE(until_stopped(leaver));
+  server().start();
+  ASSERT_TRUE(until_somebody_leads(leader, follower));
+  EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
+}
+
 // By its lease: the server ends a session that was idle for so long.
 TEST_P(PostgresServerFaults, R01_ASilentHolderIsReplaced) {
   const Member leader = join("a");
@@ -208,7 +230,13 @@ TEST_P(PostgresServerFaults, R02_ARowThatIsOverwrittenOrDeletedEndsTheTerm) {
     server().exec(change);
     ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; })) << change;
     ASSERT_TRUE(until_somebody_leads(leader, follower)) << change;
-    EXPECT_GT((leader->leads() ? leader : follower)->term(), term) << change;
+    const Term next = (leader->leads() ? leader : follower)->term();
+    EXPECT_GT(next, term) << change;
+    const Member& other = leader->leads() ? follower : leader;
+    EXPECT_TRUE(run_until([&] {
+      const auto told = other->last<core::LeaderChanged>();
+      return told && told->term == next;
+    })) << "the other one is told, too";
     follower->stop();
     leader->stop();
     ASSERT_TRUE(until_stopped(follower));
@@ -226,6 +254,27 @@ TEST_P(PostgresServerFaults, AFollowerWaitsForTheLockOfTheLeaderOnASessionOfItsO
     return server().backends("application_name = 'conclave' and wait_event = 'advisory'").size() ==
            1;
   }));
+}
+
+// A name may lead to several servers: on another one the lock is free, and that is no reason to ask
+// again and again.
+TEST_P(PostgresServerFaults, AFollowerThatWaitsOnAnotherServerAsksNoMoreOften) {
+  if (has(Ability::expires)) GTEST_SKIP() << "who takes over waits for the lease anyway";
+  const servers::PostgresServer other;
+  fault::TcpGate gate(server().port());
+  const auto store = connect_through(gate);
+  while (std::holds_alternative<Unknown>(end(*store, "none"))) continue;  // until it is connected
+  listen(*store);
+  gate.redirect(other.port());
+  const Member leader = join("a");
+  ASSERT_TRUE(until_leads(leader));
+  const Member follower = make_on(store, "b");
+  follower->start();
+  ASSERT_TRUE(run_until([&] { return !other.backends("application_name = 'conclave'").empty(); }));
+  ASSERT_TRUE(until_follows(follower, "a"));
+  const std::uint64_t asked = store->count(Verb::campaign);
+  run_for(2 * lease());
+  EXPECT_LE(store->count(Verb::campaign), asked + 10);
 }
 
 TEST_P(PostgresServerFaults, P07_AStepOfTheServersClockMakesNoSecondLeader) {

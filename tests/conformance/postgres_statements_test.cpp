@@ -42,7 +42,7 @@ TEST_P(OfKind, WhatDecidesWhoLeadsWaitsForTheLogWhateverTheSessionSays) {
     if (GetParam() != Kind::advisory) {
       expect_waits([&] { EXPECT_EQ(anna.renew(usual, "a1", term).first, "renewed"); });
     }
-    EXPECT_TRUE(anna.resign(usual, "a1", term));
+    expect_waits([&] { EXPECT_TRUE(anna.resign(usual, "a1", term)); });
     expect_waits([&] { EXPECT_EQ(anna.take(usual, "a2").size(), 1U); });
     expect_waits([&] { session.exec(sql(postgres::end), {usual, "channel"}); });
     expect_waits([&] { session.exec(sql(postgres::remove), {usual, "trace"}); });

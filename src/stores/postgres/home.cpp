@@ -61,10 +61,6 @@ std::int64_t random_life() {
   return static_cast<std::int64_t>(((std::uint64_t{random()} << 32U) | random()) >> 1U) | 1;
 }
 
-std::string milliseconds(Duration length) {
-  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(length).count());
-}
-
 Error refused(ErrorCode code, std::string sentence, bool retryable) {
   return {code, std::move(sentence), retryable, false};
 }
@@ -118,13 +114,13 @@ std::vector<Statement> Home::setup() {
   const std::string pid = std::to_string(session_.backend_pid());
   statements.push_back(by_lock_ ? lock(pid)
                                 : Statement{std::string(limit_waits),
-                                            {milliseconds(settings_->request_timeout), pid}});
+                                            {in_milliseconds(settings_->request_timeout), pid}});
   return statements;
 }
 
 Statement Home::lock(std::optional<std::string> backend) const {
   return {std::string(begin_life),
-          {milliseconds(settings_->request_timeout), std::to_string(life_), std::move(backend)}};
+          {in_milliseconds(settings_->request_timeout), std::to_string(life_), std::move(backend)}};
 }
 
 std::optional<Error> Home::greeted(const std::vector<Delivered>& answers) {

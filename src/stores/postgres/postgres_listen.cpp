@@ -10,6 +10,31 @@ constexpr std::size_t looks_at_a_time = 500;
 
 }  // namespace
 
+std::unique_ptr<Session> PostgresStore::make_side() {
+  return std::make_unique<Session>(
+      *loop_, settings_,
+      Session::Handlers{
+          .setup =
+              [this] {
+                return std::vector<Statement>{{std::string(greet_side),
+                                               {std::to_string(side_.backend_pid()),
+                                                in_milliseconds(settings_->request_timeout)}}};
+              },
+          .greeted =
+              [this](const std::vector<Delivered>& said, PGconn*) {
+                const std::string* const word = said.front().rows.text(0, 0);
+                sees_no_locks_ =
+                    settings_->mode == PostgresMode::advisory && word != nullptr && *word == "t";
+                const std::string* const server = said.front().rows.text(0, 1);
+                told_by_ = server != nullptr ? *server : std::string{};
+                is_listening();
+                return std::optional<Error>{};
+              },
+          .notified = [this](const std::string&, const std::string& letter) { heard(letter); }},
+      // A mark is not waited for so long, but what is listened to there is not given up for it.
+      Session::Keeping{.tolerance = settings_->request_timeout});
+}
+
 Operation PostgresStore::observe(std::string election, std::string candidate, Sink sink) {
   const Operation operation = calls_.number();
   if (ears_.listen(election, candidate, operation, std::move(sink))) to_hear_.insert(election);

@@ -124,7 +124,7 @@ bool PostgresStore::may_mark_aside() const {
 
 void PostgresStore::mark_aside(const Resignation& resignation,
                                const net::CallPtr<conclave::Answer>& call) {
-  Statement statement = mark(resignation, false);       // said for the whole session
+  Statement statement = mark(resignation, {});          // said for the whole session
   statement.patience = settings_->request_timeout / 2;  // the rest is for the other session
   leaving_ += 1;
   side_.send(std::move(statement),
@@ -147,12 +147,14 @@ void PostgresStore::mark_at_home(const Resignation& resignation,
       });
 }
 
-Statement PostgresStore::mark(const Resignation& resignation, bool may_be_forgotten) const {
-  std::optional<std::string> term;
+Statement PostgresStore::mark(const Resignation& resignation,
+                              std::optional<bool> may_be_forgotten) const {
+  std::optional<std::string> term, forgotten;
   if (resignation.term) term = std::to_string(resignation.term->value);
+  if (may_be_forgotten) forgotten = *may_be_forgotten ? "t" : "f";
   return often(verbs_.resign, {resignation.election, to_text(resignation.attempt), term,
                                resignation.was_valid ? "released" : "abandoned",
-                               channel(resignation.election), may_be_forgotten ? "t" : "f"});
+                               channel(resignation.election), forgotten});
 }
 
 void PostgresStore::is_marked(const Attempt& attempt) {

@@ -59,28 +59,6 @@ PostgresStore::PostgresStore(std::shared_ptr<net::AsioLoop> loop,
 
 PostgresStore::~PostgresStore() = default;
 
-std::unique_ptr<Session> PostgresStore::make_side() {
-  return std::make_unique<Session>(
-      *loop_, settings_,
-      Session::Handlers{
-          .setup =
-              [this] {
-                return std::vector<Statement>{
-                    {std::string(greet_side), {std::to_string(side_.backend_pid())}}};
-              },
-          .greeted =
-              [this](const std::vector<Delivered>& said, PGconn*) {
-                const std::string* const word = said.front().rows.text(0, 0);
-                sees_no_locks_ =
-                    settings_->mode == PostgresMode::advisory && word != nullptr && *word == "t";
-                const std::string* const server = said.front().rows.text(0, 1);
-                told_by_ = server != nullptr ? *server : std::string{};
-                is_listening();
-                return std::optional<Error>{};
-              },
-          .notified = [this](const std::string&, const std::string& letter) { heard(letter); }});
-}
-
 std::string PostgresStore::channel(std::string_view election) const {
   return channel_of(tables_.election, election);
 }

@@ -71,7 +71,8 @@ class PostgresStore final : public Store {
   [[nodiscard]] bool may_mark_aside() const;
   void mark_aside(const Resignation& resignation, const net::CallPtr<conclave::Answer>& call);
   void mark_at_home(const Resignation& resignation, const net::CallPtr<conclave::Answer>& call);
-  [[nodiscard]] Statement mark(const Resignation& resignation, bool may_be_forgotten) const;
+  [[nodiscard]] Statement mark(const Resignation& resignation,
+                               std::optional<bool> may_be_forgotten) const;
   void is_marked(const Attempt& attempt);
   void rest_after(Duration pause);
 

@@ -234,7 +234,8 @@ const std::string_view tell = "select pg_notify($1, $2)";
 
 const std::string_view greet_side = R"sql(
 select pg_is_in_recovery(), extract(epoch from pg_postmaster_start_time()),
-  case when pg_backend_pid() = $1::int then set_config('synchronous_commit', 'off', false) end
+  case when pg_backend_pid() = $1::int
+    then set_config('synchronous_commit', 'off', false) || set_config('lock_timeout', $2, false) end
 )sql";
 
 const std::string_view renew = R"sql(
@@ -261,7 +262,7 @@ const std::string_view resign = R"sql(
 update {election} e set state = $4, stamp = e.stamp + 1, vacated = (extract(epoch from clock_timestamp()) * 1000000)::bigint
 where e.name = $1 and e.format <= 1 and e.attempt = $2 and ($3::bigint is null or e.term = $3) and e.state = 'held'
 returning pg_notify($5, $4 || ' ' || e.term || ' ' || e.name),
-  case when $6 then set_config('synchronous_commit', 'off', true) end
+  case when $6 then set_config('synchronous_commit', 'off', true) when not $6 then {durable} end
 )sql";
 
 const std::string_view look = R"sql(

@@ -80,7 +80,8 @@ extern const std::string_view tell;  // $1 channel, $2 letter
 
 // $1 the server process that libpq believes to talk to: behind a pooler it is another one, and the
 // next who gets it there gets it as it was. Otherwise a crash may forget what this session writes,
-// which is marks only. Whether the server is a standby, and when it was started.
+// which is marks only, and they wait for a row for $2 at most. Whether the server is a standby, and
+// when it was started.
 extern const std::string_view greet_side;
 
 // $1 names, $2 attempts, $3 terms, $4 life, $5 kind. For each: word; the news of the session row,
@@ -88,7 +89,7 @@ extern const std::string_view greet_side;
 extern const std::string_view renew;
 
 // $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel, $6 whether a crash of the server may
-// forget it, and the session does not know that yet: then nobody waits for the disk. The next grant
+// forget it, or null where the session says so: then nobody waits for the disk. The next grant
 // does, and the server's log has the mark before it. A row if it was held.
 extern const std::string_view resign;
 

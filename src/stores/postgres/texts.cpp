@@ -58,6 +58,10 @@ std::int64_t micros(Duration length) noexcept {
 
 Duration from_micros(std::int64_t number) noexcept { return std::chrono::microseconds{number}; }
 
+std::string in_milliseconds(Duration length) {
+  return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(length).count());
+}
+
 std::optional<Vacancy> parse_vacancy(std::string_view text) {
   for (const Vacancy each :
        {Vacancy::absent, Vacancy::released, Vacancy::abandoned, Vacancy::expired, Vacancy::ended}) {

@@ -26,6 +26,8 @@ class Array {
 // Microseconds, as the server keeps them.
 [[nodiscard]] std::int64_t micros(Duration length) noexcept;
 [[nodiscard]] Duration from_micros(std::int64_t number) noexcept;
+// For its settings: rounded up.
+[[nodiscard]] std::string in_milliseconds(Duration length);
 
 [[nodiscard]] std::optional<Vacancy> parse_vacancy(std::string_view text);
 

@@ -3,13 +3,15 @@
 #include <utility>
 
 #include "stores/postgres/statements.hpp"
+#include "stores/postgres/texts.hpp"
 
 namespace conclave::postgres {
 namespace {
 
-// It ends by itself after a lease: a blocked session would not notice that its client has gone, and
-// nobody has to be interrupted when there is something better to wait for.
-constexpr std::string_view limit = "select set_config('lock_timeout', $1, false)";
+// It ends by itself after a lease and a tenth, by whichever clock: a blocked session would not
+// notice that its client has gone, and nobody has to be interrupted when there is something better
+// to wait for.
+constexpr std::string_view limit_waits = "select set_config('lock_timeout', $1, false)";
 
 // That time-out is caught there, since the server writes into its log what fails.
 std::string wait_for(std::int64_t life) {
@@ -31,11 +33,10 @@ void Waiter::go_on() {
 }
 
 void Waiter::connect() {
-  session_.emplace(
-      loop_, settings_, Session::Handlers{.setup = [lease = settings_->lease] {
-        const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(lease).count();
-        return std::vector<Statement>{{std::string(limit), {std::to_string(milliseconds)}}};
-      }});
+  session_.emplace(loop_, settings_, Session::Handlers{.setup = [lease = settings_->lease] {
+                     return std::vector<Statement>{
+                         {std::string(limit_waits), {in_milliseconds(lease + lease / 10)}}};
+                   }});
 }
 
 void Waiter::wait() {
@@ -46,7 +47,8 @@ void Waiter::wait() {
       session_.reset();
       return pause(settings_->lease);
     }
-    session_->send({wait_for(*life_), {}, settings_->lease + 2 * settings_->request_timeout},
+    const Duration limit = settings_->lease * 6 / 5 + 2 * settings_->request_timeout;
+    session_->send({wait_for(*life_), {}, limit},
                    [this, alive, since = loop_.clock().now()](const Result<Delivered>& answer) {
                      if (!alive.expired()) answered(answer.has_value(), since);
                    });
@@ -60,6 +62,9 @@ void Waiter::answered(bool well, Instant since) {
   // became free in that very moment is found so at once.
   if (loop_.clock().now() - since >= lease - lease / 100) return go_on();
   if (!well) return pause(settings_->request_timeout / 4);
+  // Who still is shown with the lock of a session that has gone may have it on another server:
+  // there may be several behind one name.
+  if (life == std::exchange(told_, life)) return pause(lease);
   const std::weak_ptr alive = alive_;
   gone_(life);
   if (!alive.expired()) go_on();
