@@ -6,7 +6,7 @@ import os
 import signal
 import unittest
 
-from driver import NS, Case, binary, boot_ns
+from driver import NS, Case, binary, boot_ns, eventually
 from postgres import OnPostgres, servers
 from runs import RunCase
 
@@ -160,8 +160,38 @@ class RunAdvisory(OnPostgres, RunCase):
         self.assert_next_runs()
 
 
+    def test_sessions_ended(self):
+        """Nobody knows how soon another one has the lock: the command is ended at once."""
+        self.end_sessions()
+        self.assert_gone(self.first.family())
+        self.first.process.send(signal.SIGTERM)
+        self.first.process.wait()
+        self.second.wait_start()
+        self.assertGreater(self.second.term, self.first.term)
+        self.assert_no_overlap(len(self.stamps()))  # the first may have been elected again
+
+    def end_sessions(self):
+        self.server.sql("select pg_terminate_backend(pid) from pg_stat_activity "
+                        "where application_name = 'conclave' and datname = current_database()", self.database)
+
+
 class RunLease(RunAdvisory):
     mode = "lease"
+
+    def test_sessions_ended(self):
+        """The lease is a row: it is renewed on the next session, and the command goes on."""
+        def renewed():
+            return int(self.server.sql("select renewed from conclave_session join conclave_election using (life)",
+                                       self.database))
+
+        since = renewed()
+        self.end_sessions()
+        eventually(lambda: renewed() > since + self.lease_ns // 1000, "a lease of renewals after that")
+        for pid in self.first.family():
+            os.kill(pid, 0)
+        self.assertEqual(list(self.stamps()), [self.first.term])
+        os.kill(self.first.keeper, signal.SIGKILL)
+        self.assert_next_runs()
 
 
 if __name__ == "__main__":

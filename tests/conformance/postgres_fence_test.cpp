@@ -129,6 +129,20 @@ TEST_P(PostgresFence, AfterACrashTheNextLeaderWaitsForTheCommit) {
   expect_elected_after_commit(client, follower);
 }
 
+TEST_P(PostgresFence, AnEndDoesNotWaitForTheCommitAndARemovalDoes) {
+  const auto store = connect();
+  const Term term = granted(*store, bid("a", 1)).term;
+  PostgresClient client = server().client();
+  begin_fenced(client, term);
+  EXPECT_TRUE(std::holds_alternative<Done>(end(*store)));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(remove(*store)));
+  client.exec("commit");
+  EXPECT_EQ(entries("written"), "1");
+  EXPECT_FALSE(
+      std::holds_alternative<Unknown>(remove(*store)));  // the first one may have come late
+  EXPECT_EQ(server().value("select state from conclave_election"), "removed");
+}
+
 TEST_P(PostgresFence, AfterAStopTheNextLeaderWaitsForTheCommit) {
   const Member leader = join("a");
   ASSERT_TRUE(until_leads(leader));

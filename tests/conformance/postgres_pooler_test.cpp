@@ -242,6 +242,38 @@ TEST_P(PostgresPooler, ALeaderThatCrashesInSessionModeIsReplaced) {
   EXPECT_TRUE(until_leads(follower));
 }
 
+// With the pooler, or with its sessions, the lock has gone: its holder knows that, and all connect
+// anew.
+TEST_P(PostgresPooler, ALockThatWasLostWithThePoolerIsTakenAnew) {
+  PgBouncerServer pooler(rig().server(), PgBouncerMode::session);
+  const Member a = join_through(pooler, PostgresMode::advisory, "a");
+  ASSERT_TRUE(until_leads(a));
+  const Member b = join_through(pooler, PostgresMode::advisory, "b");
+  const auto renew_pooler = [&] {
+    pooler.kill();
+    pooler.start();
+  };
+  const auto end_sessions = [&] {
+    rig().server().exec(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = "
+        "'conclave'");
+  };
+  for (const std::function<void()>& trouble :
+       {std::function<void()>(renew_pooler), {end_sessions}}) {
+    const Member& leader = a->leads() ? a : b;
+    const Term term = leader->term();
+    const std::size_t lost = leader->count<core::Lost>();
+    trouble();
+    ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == lost + 1; }));
+    ASSERT_TRUE(run_until([&] { return a->leads() || b->leads(); })) << trouble_of(b);
+    EXPECT_GT((a->leads() ? a : b)->term(), term);
+  }
+  const Member& leader = a->leads() ? a : b;
+  const Member& other = a->leads() ? b : a;
+  leader->stop();
+  EXPECT_TRUE(until_leads(other));
+}
+
 TEST_P(PostgresPooler, AStrictLockIsHeldInSessionMode) { expect_lock_works(true); }
 
 TEST_P(PostgresPooler, ALockWithoutTablesIsHeldInSessionMode) { expect_lock_works(false); }

@@ -1,5 +1,6 @@
 // A standby that is promoted, while the old primary stands still, is dead, or lives on cut off.
 #include "conformance/postgres_faults.hpp"
+#include "servers/pgbouncer_server.hpp"
 
 namespace conclave::conformance {
 namespace {
@@ -78,7 +79,30 @@ class PostgresPromotion : public PostgresFaults {
 };
 
 class PromotionByClock : public PostgresPromotion {};
-class PromotionByLock : public PostgresPromotion {};
+class PromotionOfAll : public PostgresPromotion {};
+
+// A pooler that moves to the standby: nobody is told that it is another server.
+class PromotionBehindAPooler : public PostgresPromotion {
+ protected:
+  Member join_through(const std::string& id) {
+    PostgresOptions options = rig().options(lease());
+    options.url = pooler_.url();
+    Member member = make_on(std::make_shared<FaultyStore>(make_postgres_store(options)), id);
+    member->start();
+    EXPECT_TRUE(run_until([&] { return member->role() == Role::follower || member->leads(); }));
+    return member;
+  }
+  void promote() {
+    server().kill();
+    heir().promote();
+    gate_.redirect(heir().port());
+    gate_.reset_all();
+  }
+
+ private:
+  TcpGate gate_{server().port()};
+  servers::PgBouncerServer pooler_{gate_.port(), servers::PgBouncerMode::transaction};
+};
 
 // That no two lead is not promised there.
 class PromotionByLockAlone : public PostgresPromotion {
@@ -139,8 +163,42 @@ TEST_P(PromotionByClock, NoRenewalCountsOnAPrimaryThatIsCutOff) {
   ASSERT_TRUE(until_follows(a, "b"));
 }
 
-// The locks are not on the standby.
-TEST_P(PromotionByLock, NobodyIsElectedOnANewTimelineBeforeALeaseHasPassed) {
+TEST_P(PromotionBehindAPooler, TheElectionGoesOn) {
+  const Member a = join_through("a");
+  ASSERT_TRUE(until_leads(a));
+  const Term term = a->term();
+  const Member b = join_through("b");
+  ASSERT_TRUE(until_renewed(a));
+  promote();
+  const auto confirmed = [&] { return a->count<core::Extended>() + b->count<core::Extended>(); };
+  const std::size_t before = confirmed();
+  ASSERT_TRUE(run_until([&] { return confirmed() > before; })) << trouble_of(a) << trouble_of(b);
+  const Member& leader = a->leads() ? a : b;
+  const Member& other = a->leads() ? b : a;
+  EXPECT_GE(leader->term(), term);
+  EXPECT_EQ(heir().value("select leader from conclave_election"), leader->id());
+  const Term last = leader->term();
+  leader->stop();
+  ASSERT_TRUE(until_leads(other));
+  EXPECT_GT(other->term(), last);
+}
+
+TEST_P(PromotionBehindAPooler, ASilentLeaderHasNoSuccessorBeforeItsDeadline) {
+  const Member a = join_through("a");
+  ASSERT_TRUE(until_leads(a));
+  const Term term = a->term();
+  const Member b = join_through("b");
+  ASSERT_TRUE(until_renewed(a));
+  a.faults->freeze();
+  const Instant deadline = a->deadline();
+  promote();
+  ASSERT_TRUE(until_leads(b)) << trouble_of(b);
+  EXPECT_GE(now(), deadline);
+  EXPECT_GT(b->term(), term);
+}
+
+// The locks are not on the standby, and by the clock its own may be another one.
+TEST_P(PromotionOfAll, NobodyIsElectedOnANewTimelineBeforeALeaseHasPassed) {
   const Ways of_a = ways();
   const Ways of_b = ways();
   close(*of_a.to_heir);
@@ -185,13 +243,19 @@ INSTANTIATE_TEST_SUITE_P(lease, PromotionByClock,
 INSTANTIATE_TEST_SUITE_P(strict, PromotionByClock,
                          ::testing::Values(MakeFixture{make_strict<PairFixture>}),
                          [](const auto&) { return "strict"; });
-INSTANTIATE_TEST_SUITE_P(advisory, PromotionByLock,
+INSTANTIATE_TEST_SUITE_P(lease, PromotionBehindAPooler,
+                         ::testing::Values(MakeFixture{make_lease<PairFixture>}),
+                         [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(lease, PromotionOfAll,
+                         ::testing::Values(MakeFixture{make_lease<PairFixture>}),
+                         [](const auto&) { return "lease"; });
+INSTANTIATE_TEST_SUITE_P(advisory, PromotionOfAll,
                          ::testing::Values(MakeFixture{make_advisory<PairFixture>}),
                          [](const auto&) { return "advisory"; });
 INSTANTIATE_TEST_SUITE_P(advisory, PromotionByLockAlone,
                          ::testing::Values(MakeFixture{make_advisory<PairFixture>}),
                          [](const auto&) { return "advisory"; });
-INSTANTIATE_TEST_SUITE_P(strict, PromotionByLock,
+INSTANTIATE_TEST_SUITE_P(strict, PromotionOfAll,
                          ::testing::Values(MakeFixture{make_strict<PairFixture>}),
                          [](const auto&) { return "strict"; });
 

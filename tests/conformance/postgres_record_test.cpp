@@ -1,8 +1,10 @@
-// P13: rows of a newer version are left alone, and the lease that counts is that of the row.
+// What is kept of an election. P13: rows of a newer version are left alone, and the lease that
+// counts is that of the row.
 #include <future>
 
 #include "conformance/conformance.hpp"
 #include "conformance/postgres_own_rig.hpp"
+#include "stores/postgres/texts.hpp"
 
 namespace conclave::conformance {
 namespace {
@@ -32,6 +34,32 @@ class PostgresRecord : public Conformance {
     EXPECT_EQ(text.find(". "), std::string::npos) << text;
   }
 };
+
+TEST_P(PostgresRecord, T12_HoldsWhatIsDocumented) {
+  const auto store = connect();
+  Bid mine = bid("a", 1);
+  mine.metadata = R"({"zone": "b"})";
+  const Term term = granted(*store, mine).term;
+  EXPECT_EQ(
+      server().value("select string_agg(column_name, ' ' order by ordinal_position) from "
+                     "information_schema.columns where table_name = 'conclave_election'"),
+      "name format term state attempt leader metadata kind life stamp lease own_lease vacancy "
+      "previous_lease granted vacated ended");
+  const bool by_clock = has(Ability::expires);
+  EXPECT_EQ(
+      server().value("select concat_ws('|', name, format, term, state, attempt, leader, "
+                     "metadata, kind, lease / 1000, ended) from conclave_election"),
+      "election|1|" + std::to_string(term.value) + "|held|" + postgres::to_text(mine.attempt) +
+          R"(|a|{"zone": "b"}|)" + (by_clock ? "lease" : "advisory") + "|" +
+          std::to_string(std::chrono::floor<std::chrono::milliseconds>(lease()).count()) + "|f");
+  // Whose lease is judged by the clock has a row of its own; whose life is a lock has that.
+  EXPECT_EQ(server().value("select count(*) from conclave_session join conclave_election using "
+                           "(life)"),
+            by_clock ? "1" : "0");
+  EXPECT_EQ(server().value("select count(*) from pg_locks join conclave_election on life = "
+                           "classid::bigint << 32 | objid::bigint where locktype = 'advisory'"),
+            by_clock ? "0" : "1");
+}
 
 TEST_P(PostgresRecord, P13_ABidForOneOfANewerVersionIsRefused) {
   const auto store = connect();

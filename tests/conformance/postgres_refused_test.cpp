@@ -46,6 +46,19 @@ TEST(PostgresRefused, AServerThatIsNotThere) {
                  {ErrorCode::unavailable, "nobody listens there", "is the server running"});
 }
 
+// It has idle_session_timeout, without which a lock has no lease, and says that it has not.
+TEST(PostgresRefused, ALockOnAServerOfAnEarlierVersion) {
+  const PostgresServer server;
+  server.exec(
+      "create schema earlier; create function earlier.current_setting(text) returns text "
+      "language sql as $$ select case $1 when 'server_version_num' then '130014' "
+      "else pg_catalog.current_setting($1) end $$");
+  const std::string url = server.url() + "?options=-csearch_path%3Dearlier,pg_catalog";
+  expect_writing_refused(
+      options_of(url), {ErrorCode::unsupported, "is older than PostgreSQL 14", "write mode=lease"});
+  expect_elected(options_of(url, PostgresMode::lease));
+}
+
 TEST(PostgresRefused, WhatIsNotBehindThePooler) {
   const PostgresServer server;
   const PgBouncerServer pooler(server, PgBouncerMode::transaction);

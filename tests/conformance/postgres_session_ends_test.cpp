@@ -1,10 +1,6 @@
-// The end of a session: wherever it is destroyed, in a forked child, and on a connection that is
-// not ours.
-#include <fcntl.h>
+// The end of a session: wherever it is destroyed, and on a connection that is not ours.
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "conformance/postgres_session_rig.hpp"
 
@@ -12,18 +8,6 @@ namespace conclave::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-
-int connections(const PostgresServer& server) {
-  return static_cast<int>(server.backends("application_name = 'conclave'").size());
-}
-
-bool all_are_gone(const PostgresServer& server) {
-  const auto limit = std::chrono::steady_clock::now() + hang_guard;
-  while (connections(server) > 0 && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::sleep_for(1ms);
-  }
-  return connections(server) == 0;
-}
 
 // ---------------------------------------------------------------- destroyed in a callback
 
@@ -124,66 +108,6 @@ TEST(PostgresSessionEnds, ItsLossIsToldBeforeItsLocksAreFree) {
   ASSERT_TRUE(rig.happens("lost"));
   EXPECT_TRUE(was_open);
 }
-
-// ---------------------------------------------------------------- in a forked child
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // see net/forking.hpp
-
-TEST(PostgresSessionEnds, AForkedChildNeitherKeepsNorEndsIt) {
-  const PostgresServer server;
-  SessionRig rig(options_for(server.url()));
-  ASSERT_EQ(rig.prepare(), std::nullopt);
-  ASSERT_EQ(rig.value("SELECT pg_advisory_lock(7)"), "");
-  const int pid = rig.pid();
-  std::array<int, 2> gate{-1, -1};
-  ASSERT_EQ(::pipe2(gate.data(), O_CLOEXEC), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(gate[1]);
-    rig.session->send({"SELECT 1"}, [](const auto&) { ::_exit(2); });
-    rig.session->prepare([](const auto&) { ::_exit(3); });
-    if (rig.session->backend_pid() != 0 || rig.session->is_established()) ::_exit(4);
-    rig.session->close();
-    rig.session.reset();
-    char byte = 0;
-    ::_exit(::read(gate[0], &byte, 1) == 0 ? 0 : 5);
-  }
-  EXPECT_EQ(rig.value("SELECT 1"), "1") << "the child used the connection";
-  EXPECT_EQ(rig.pid(), pid);
-  rig.destroy();
-  EXPECT_TRUE(all_are_gone(server)) << "the child keeps the connection";
-  ::close(gate[0]);
-  ::close(gate[1]);
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-}
-
-TEST(PostgresSessionEnds, AtAnyMomentAForkTakesNothingAlong) {
-  const PostgresServer server;
-  for (int turn = 0; turn < 30; ++turn) {
-    SessionRig rig(options_for(server.url()));
-    std::array<int, 2> gate{-1, -1};
-    ASSERT_EQ(::pipe2(gate.data(), O_CLOEXEC), 0);
-    rig.on_loop([&] { rig.session->open(); });
-    for (int i = 0; i < turn / 2; ++i) rig.on_loop([] {});
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::close(gate[1]);
-      char byte = 0;
-      ::_exit(::read(gate[0], &byte, 1) == 0 ? 0 : 5);
-    }
-    EXPECT_EQ(rig.prepare(), std::nullopt);
-    rig.destroy();
-    ASSERT_TRUE(all_are_gone(server)) << "in turn " << turn;
-    ::close(gate[0]);
-    ::close(gate[1]);
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-  }
-}
-
-#endif
 
 // ---------------------------------------------------------------- on the application's connection
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -178,6 +179,15 @@ class SessionRig {
   std::vector<std::string> notes_;
   Error lost_{};
 };
+
+[[nodiscard]] inline bool all_are_gone(const PostgresServer& server) {
+  const auto is_any = [&] { return !server.backends("application_name = 'conclave'").empty(); };
+  const auto limit = std::chrono::steady_clock::now() + hang_guard;
+  while (is_any() && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return !is_any();
+}
 
 // One sentence that has these words, and no others that must not be there.
 inline void expect_sentence(const Error& error, ErrorCode code, const std::string& words) {

@@ -29,8 +29,8 @@ const char* word(PgBouncerMode mode) {
 
 }  // namespace
 
-PgBouncerServer::PgBouncerServer(const PostgresServer& server, PgBouncerMode mode)
-    : server_(server), mode_(mode) {
+PgBouncerServer::PgBouncerServer(std::uint16_t server_port, PgBouncerMode mode)
+    : server_port_(server_port), mode_(mode) {
   // The port is ours unless somebody asked for this very number: then another one.
   const auto limit = Clock::now() + port_patience;
   while (!launched_on_port()) {
@@ -43,7 +43,7 @@ void PgBouncerServer::write_configuration() const {
   std::ofstream(folder_.file("users")) << "\"conclave\" \"\"\n";
   std::ofstream file(folder_.file("pgbouncer.ini"));
   file << "[databases]\n"
-       << "* = host=" << PostgresServer::host() << " port=" << server_.port() << "\n"
+       << "* = host=" << PostgresServer::host() << " port=" << server_port_ << "\n"
        << "[pgbouncer]\n"
        << "listen_addr = 127.0.0.1\n"
        << "listen_port = " << port() << "\n"

@@ -14,11 +14,14 @@ namespace conclave::servers {
 
 enum class PgBouncerMode { session, transaction, statement };  // for how long a backend is lent
 
-// One thread at a time may use it. The server may stop and start behind it, but has to outlive it.
+// One thread at a time may use it. The server may stop and start behind it.
 class PgBouncerServer {
  public:
   // Returns when it is ready.
-  PgBouncerServer(const PostgresServer& server, PgBouncerMode mode);
+  PgBouncerServer(const PostgresServer& server, PgBouncerMode mode)
+      : PgBouncerServer(server.port(), mode) {}
+  // To whatever is behind that port of 127.0.0.1.
+  PgBouncerServer(std::uint16_t server_port, PgBouncerMode mode);
   PgBouncerServer(const PgBouncerServer&) = delete;
   PgBouncerServer& operator=(const PgBouncerServer&) = delete;
 
@@ -39,8 +42,8 @@ class PgBouncerServer {
   [[nodiscard]] bool running();
   [[nodiscard]] std::string last_words() const;
 
-  const PostgresServer& server_;
-  PgBouncerMode mode_;
+  const std::uint16_t server_port_;
+  const PgBouncerMode mode_;
   TemporaryFolder folder_{"pgbouncer"};
   std::unique_ptr<ReservedPort> port_ = std::make_unique<ReservedPort>();
   std::unique_ptr<Process> process_;
