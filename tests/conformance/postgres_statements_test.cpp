@@ -28,12 +28,13 @@ TEST_P(OfKind, WhatDecidesWhoLeadsWaitsForTheLogWhateverTheSessionSays) {
   servers::PostgresClient& session = anna.client();
   const std::vector<std::pair<std::string, std::string>> modes{
       {"off", "on"}, {"local", "on"}, {"on", "on"}, {"remote_apply", "remote_apply"}};
-  for (const auto& [usual, wanted] : modes) {
+  for (const auto& mode : modes) {
+    const std::string& usual = mode.first;
     session.exec("set synchronous_commit = " + usual);
-    const auto expect_waits = [&, &usual = usual, &wanted = wanted](const auto& verb) {
+    const auto expect_waits = [&](const auto& verb) {
       session.exec("begin");
       verb();
-      EXPECT_EQ(session.value("show synchronous_commit"), wanted) << usual;
+      EXPECT_EQ(session.value("show synchronous_commit"), mode.second) << usual;
       session.exec("commit");
       EXPECT_EQ(session.value("show synchronous_commit"), usual) << "for those who come after";
     };
