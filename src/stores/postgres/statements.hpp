@@ -34,8 +34,8 @@ struct Tables {
 // Whatever a role or a database has set, what decides who leads waits for the log, and for standbys
 // as the server is told to. Until the end of the transaction, and so behind a pooler, too.
 constexpr std::string_view durable =
-    "set_config('synchronous_commit', case current_setting('synchronous_commit') when "
-    "'remote_apply' then 'remote_apply' else 'on' end, true)";
+    "case when current_setting('synchronous_commit') not in ('on', 'remote_apply') then "
+    "set_config('synchronous_commit', 'on', true) end";
 
 // The tables in the statement's text, which has {election}, {session}, {server} for them, and
 // {durable}.
