@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <thread>
 
 #include <conclave/candidate.hpp>
@@ -41,6 +42,7 @@ struct Place {
   PostgresMode mode;
   Duration lease;
   std::string user = "conclave";
+  bool tables = true;
 };
 
 // One store object, and a candidate on it for each election.
@@ -53,6 +55,7 @@ class Process {
                   "/postgres?application_name=" + name_;
     options.mode = place.mode;
     options.lease = place.lease;
+    options.tables = place.tables;
     const auto store = make_postgres_store(options);
     for (const auto& each : elections) {
       all_.push_back(std::make_unique<Candidate>(store, each, Options{.id = name_}));
@@ -110,6 +113,11 @@ class Process {
     return server_.backends("application_name = '" + name_ + "'");
   }
   [[nodiscard]] std::size_t connections() const { return sessions().size(); }
+  // For the end of somebody else.
+  [[nodiscard]] bool waits() const {
+    return !server_.backends("application_name = '" + name_ + "' and wait_event = 'advisory'")
+                .empty();
+  }
   // As pg_terminate_backend ends them.
   void lose_sessions() const {
     server_.exec(
@@ -188,21 +196,31 @@ TEST(PostgresCrowd, SixHoldersWhoDieAreAllReplacedOnFourConnections) {
   EXPECT_EQ(server.log().find("lock timeout"), std::string::npos) << "in the log of a sound server";
 }
 
-// Nobody would look for minutes: a session waits for its end.
-TEST(PostgresCrowd, AHolderOfALongLeaseWhoDiesIsReplacedAtOnce) {
-  PostgresServer server({.steppable_clock = true});
-  server.step_clock(1h);  // it has been up for long enough
-  const Place place{server, PostgresMode::advisory, 10min};
-  Process holder(place, "holder", elections(3));
-  ASSERT_TRUE(holder.until_all_lead());
-  Process follower(place, "follower", elections(3));
-  ASSERT_TRUE(follower.until_all_follow());
-  const auto until = std::chrono::steady_clock::now() + hang_guard;
-  while (server.backends("application_name = 'follower' and wait_event = 'advisory'").empty()) {
-    ASSERT_LT(std::chrono::steady_clock::now(), until) << "nobody waits for its lock";
+// Nobody would look for minutes: a session waits for the end of each holder. Without tables all
+// have the same lock.
+TEST(PostgresCrowd, HoldersOfALongLeaseWhoDieAreReplacedAtOnce) {
+  for (const bool tables : {false, true}) {
+    PostgresServer server({.steppable_clock = true});
+    server.step_clock(1h);  // it has been up for long enough
+    const Place place{server, PostgresMode::advisory, 10min, "conclave", tables};
+    Process a(place, "a", elections(1));
+    ASSERT_TRUE(a.until_all_lead());
+    Process b(place, "b", elections(1));
+    Process c(place, "c", elections(1));
+    const auto until = [](const std::function<bool()>& done) {
+      const auto limit = std::chrono::steady_clock::now() + hang_guard;
+      while (!done() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+      return done();
+    };
+    ASSERT_TRUE(until([&] { return b.waits() && c.waits(); }));
+    a.die();
+    ASSERT_TRUE(until([&] { return b.leading() + c.leading() == 1; }));
+    Process& second = b.leading() == 1 ? b : c;
+    Process& third = b.leading() == 1 ? c : b;
+    ASSERT_TRUE(until([&] { return third.waits(); }));
+    second.die();
+    EXPECT_TRUE(until([&] { return third.leading() == 1; }));
   }
-  holder.die();
-  EXPECT_TRUE(follower.until_all_lead());
 }
 
 // With no more than two, none is left that could wait for the end of others. Those that would are

@@ -16,13 +16,14 @@ class PostgresEars : public ::testing::Test {
     for (const char* const each : {"a", "b", "c", "d", "e", "f"}) {
       ears.listen(each, "dora", next++, [](const Observation&) {});
     }
-    for (const char* const each : {"a", "b", "c"}) ears.is_held_by(each, bob, {1});
-    for (const char* const each : {"d", "e"}) ears.is_held_by(each, anna, {1});
-    ears.is_held_by("f", carl, {1});
+    for (const char* const each : {"a", "b", "c"}) ears.note_holder(each, bob, {1}, now);
+    for (const char* const each : {"d", "e"}) ears.note_holder(each, anna, {1}, now);
+    ears.note_holder("f", carl, {1}, now);
   }
 
   Ears ears;
   Operation next = 1;
+  Instant now{std::chrono::hours{1}};
 };
 
 TEST_F(PostgresEars, KnowWhoHoldsMost) {
@@ -33,21 +34,36 @@ TEST_F(PostgresEars, KnowWhoHoldsMost) {
 }
 
 TEST_F(PostgresEars, FollowChanges) {
-  ears.is_held_by("a", anna, {2});
+  ears.note_holder("a", anna, {2}, now);
   EXPECT_EQ(ears.busiest({}), anna);
-  ears.is_held_by("d", 0, {});
-  ears.is_held_by("e", carl, {2});
-  ears.is_held_by("b", carl, {2});
+  ears.note_holder("d", 0, {}, now);
+  ears.note_holder("e", carl, {2}, now);
+  ears.note_holder("b", carl, {2}, now);
   EXPECT_EQ(ears.busiest({}), carl);
-  EXPECT_EQ(ears.held_by(anna).size(), 1U);
+  EXPECT_EQ(ears.end_of(anna, now).size(), 1U);
 }
 
 TEST_F(PostgresEars, ForgetWhatNobodyListensTo) {
   for (Operation each = 1; each <= 3; ++each) EXPECT_TRUE(ears.cancel(each));
   EXPECT_EQ(ears.busiest({}), anna);
-  EXPECT_TRUE(ears.held_by(bob).empty());
-  EXPECT_FALSE(ears.is_held_by("a", bob, {2})) << "nobody listens";
+  EXPECT_TRUE(ears.end_of(bob, now).empty());
+  EXPECT_FALSE(ears.note_holder("a", bob, {2}, now)) << "nobody listens";
   EXPECT_EQ(ears.busiest({anna, carl}), std::nullopt);
+}
+
+// It may be elsewhere, and would be seen to have ended again and again.
+TEST_F(PostgresEars, WaitForOneEndOfATermForAWhile) {
+  const Instant until = now + std::chrono::seconds{3};
+  EXPECT_EQ(ears.end_of(bob, until).size(), 3U);
+  EXPECT_EQ(ears.busiest({}), anna);
+  for (const char* const each : {"a", "b", "c"}) ears.note_holder(each, bob, {1}, now);
+  EXPECT_EQ(ears.busiest({anna, carl}), std::nullopt);
+  EXPECT_EQ(ears.term_of("a"), Term{1});
+  ears.note_holder("a", bob, {2}, now);
+  EXPECT_EQ(ears.busiest({anna, carl}), bob) << "it has another term";
+  EXPECT_EQ(ears.end_of(bob, until).size(), 1U);
+  ears.note_holder("b", bob, {1}, until);
+  EXPECT_EQ(ears.busiest({anna, carl}), bob) << "it still is there";
 }
 
 // Whoever only observes, leads or has left has no turn.

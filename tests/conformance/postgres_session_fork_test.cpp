@@ -44,9 +44,10 @@ TEST_F(PostgresSessionFork, AtAnyMomentAForkTakesNothingAlong) {
     Child child([&] { return gate.wait_in_child(); });
     EXPECT_EQ(rig.prepare(), std::nullopt);
     rig.destroy();
-    ASSERT_TRUE(all_are_gone(server)) << "in turn " << turn;
+    const bool are_gone = all_are_gone(server);
     gate.open();
     EXPECT_TRUE(child.succeeds());
+    ASSERT_TRUE(are_gone) << "in turn " << turn;
   }
 }
 

@@ -23,7 +23,7 @@ std::optional<std::string> Ears::cancel(Operation operation) {
   spot->second.waiting.erase(ear->second.candidate);
   spot->second.ears.erase(ear);
   if (!spot->second.ears.empty()) return std::nullopt;
-  is_held_by(election, 0, {});
+  note_holder(election, 0, {}, {});
   spots_.erase(spot);
   return election;
 }
@@ -81,9 +81,10 @@ void Ears::tell_some(const std::string& election, const Observation& what,
   }
 }
 
-bool Ears::is_held_by(const std::string& election, std::int64_t life, Term term) {
+bool Ears::note_holder(const std::string& election, std::int64_t life, Term term, Instant now) {
   const auto spot = spots_.find(election);
   if (spot == spots_.end()) return false;
+  if (term == spot->second.ended && now < spot->second.ended_until) life = 0;
   const std::int64_t before = std::exchange(spot->second.life, life);
   const Term last = std::exchange(spot->second.term, term);
   if (before != 0 && --counts_[before] == 0) counts_.erase(before);
@@ -96,11 +97,15 @@ Term Ears::term_of(const std::string& election) const {
   return spot != spots_.end() ? spot->second.term : Term{};
 }
 
-std::vector<std::pair<std::string, Term>> Ears::held_by(std::int64_t life) const {
+std::vector<std::pair<std::string, Term>> Ears::end_of(std::int64_t life, Instant until) {
   std::vector<std::pair<std::string, Term>> held;
-  for (const auto& [name, spot] : spots_) {
-    if (spot.life == life) held.emplace_back(name, spot.term);
+  for (auto& [name, spot] : spots_) {
+    if (spot.life != life) continue;
+    held.emplace_back(name, spot.term);
+    spot.ended = spot.term;
+    spot.ended_until = until;
   }
+  for (const auto& [name, term] : held) note_holder(name, 0, {}, {});
   return held;
 }
 

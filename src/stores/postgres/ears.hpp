@@ -35,11 +35,13 @@ class Ears {
   void ask(const std::string& election, const std::vector<std::string>& candidates);
 
   // Whose session holds it; zero: nobody's lock. Whether that is news.
-  bool is_held_by(const std::string& election, std::int64_t life, Term term);
+  bool note_holder(const std::string& election, std::int64_t life, Term term, Instant now);
   // The term of who holds it, as far as the rows said so; a letter may be anybody's.
   [[nodiscard]] Term term_of(const std::string& election) const;
-  // The elections of a holder, each with the term that was seen.
-  [[nodiscard]] std::vector<std::pair<std::string, Term>> held_by(std::int64_t life) const;
+  // Its session has ended, as far as could be seen: its elections, each with the term that was
+  // seen. Whoever is shown with the same term nevertheless may be on another server than we looked
+  // at, and its end is not waited for before `until`: it would be seen again and again.
+  [[nodiscard]] std::vector<std::pair<std::string, Term>> end_of(std::int64_t life, Instant until);
   // Of the lives that hold something here, the one with the most, besides those given.
   [[nodiscard]] std::optional<std::int64_t> busiest(const std::vector<std::int64_t>& besides) const;
 
@@ -53,6 +55,8 @@ class Ears {
     std::set<std::string> waiting{};
     std::int64_t life = 0;
     Term term{};
+    Term ended{};  // with its holder's session
+    Instant ended_until{};
   };
 
   void tell_some(const std::string& election, const Observation& what,

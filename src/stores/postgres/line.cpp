@@ -7,6 +7,7 @@
 
 #include "stores/postgres/adopted.hpp"
 #include "stores/postgres/statements.hpp"
+#include "stores/postgres/texts.hpp"
 #include "stores/postgres/trouble.hpp"
 
 namespace conclave::postgres {
@@ -64,8 +65,8 @@ std::string seconds_of(Duration time) {
 
 Statement neutralised(const std::string& pid, const Settings& settings) {
   const Duration silence = longest_silence(settings);
-  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(silence).count();
-  return {neutralise, {pid, std::to_string(limit), seconds_of(silence), seconds_of(silence / 10)}};
+  return {neutralise,
+          {pid, in_milliseconds(silence), seconds_of(silence), seconds_of(silence / 10)}};
 }
 
 std::string joined(const std::vector<Target>& targets, std::string Target::*part) {

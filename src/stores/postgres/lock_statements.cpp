@@ -76,7 +76,7 @@ constexpr std::string_view give_back = R"sql({keys},
 freed as materialized (
   select name, kept[2] as term, set_config(setting, '', false),
     pg_advisory_unlock_shared(half, (kept[2]::bigint & 4294967295)::bit(32)::int), pg_advisory_unlock(key)
-  from own where kept[1] = $2 and ($3::bigint is null or kept[2] = $3::text) and $6::boolean is not null)
+  from own where kept[1] = $2 and ($3::bigint is null or kept[2] = $3::text) and num_nulls($6::boolean) <= 1)
 select pg_notify($5, $4 || ' ' || term || ' ' || name) from freed
 union all select null from own where case when {is_left} then pg_advisory_unlock(key) end
 )sql";

@@ -18,7 +18,7 @@ std::unique_ptr<Session> PostgresStore::make_side() {
               [this] {
                 return std::vector<Statement>{{std::string(greet_side),
                                                {std::to_string(side_.backend_pid()),
-                                                in_milliseconds(settings_->request_timeout)}}};
+                                                in_milliseconds(settings_->request_timeout / 2)}}};
               },
           .greeted =
               [this](const std::vector<Delivered>& said, PGconn*) {
@@ -88,7 +88,7 @@ void PostgresStore::is_handed_over(const Letter& letter) {
 
 void PostgresStore::is_vacant(const Letter& letter) {
   const Term known = ears_.term_of(letter.election);
-  ears_.is_held_by(letter.election, 0, {});
+  ears_.note_holder(letter.election, 0, {}, now());
   if (letter.term != known) return ears_.tell(letter.election, YourTurn{});
   ears_.tell(letter.election, Vacant{*letter.vacancy, letter.term});
 }
@@ -208,8 +208,8 @@ void PostgresStore::looked(const std::vector<std::string>& elections,
     if (record != nullptr && is_unanswered(each, *record)) continue;
     if (std::holds_alternative<Ended>(*seen)) led_.erase(each);
     const bool is_new =
-        ears_.is_held_by(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
-                         record != nullptr ? record->term : Term{});
+        ears_.note_holder(each, record != nullptr ? life_in(answer->rows, row->second, 12, 11) : 0,
+                          record != nullptr ? record->term : Term{}, now());
     if (is_new) look_pause_ = {};
     if (record != nullptr && released_ == each) released_.clear();
     if (record != nullptr && !led_.contains(each)) has_leader(each, record->leader, record->term);
@@ -248,8 +248,7 @@ void PostgresStore::watch_lives() {
 
 void PostgresStore::is_gone(std::int64_t life) {
   const auto alive = calls_.alive();
-  for (const auto& [election, term] : ears_.held_by(life)) {
-    ears_.is_held_by(election, 0, {});
+  for (const auto& [election, term] : ears_.end_of(life, now() + settings_->lease)) {
     ears_.tell(election, Vacant{Vacancy::ended, term});
     if (alive.expired()) return;
   }

@@ -298,7 +298,7 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
     in_doubt_.erase(bid.attempt);
     pauses_.erase(bid.election);
     has_leader(bid.election, held->record->leader, held->record->term);
-    ears_.is_held_by(bid.election, life_in(answer.rows, row, 16, 15), held->record->term);
+    ears_.note_holder(bid.election, life_in(answer.rows, row, 16, 15), held->record->term, now());
     watch_lives();
   }
   return *held;

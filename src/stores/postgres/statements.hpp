@@ -88,9 +88,9 @@ extern const std::string_view greet_side;
 // and whether it is there; the server process that says so.
 extern const std::string_view renew;
 
-// $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel, $6 whether a crash of the server may
-// forget it, or null where the session says so: then nobody waits for the disk. The next grant
-// does, and the server's log has the mark before it. A row if it was held.
+// $1 name, $2 attempt, $3 term or null, $4 mark, $5 channel. A row if it was held.
+// $6: whether a crash of the server may forget it, so that nobody waits for the disk: the next
+// grant does, and the server's log has the mark before it. Null: as the session says.
 extern const std::string_view resign;
 
 // $1 names, $2 the life whose lock is of this session, or 0. For each that there is: name, format,

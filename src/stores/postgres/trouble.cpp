@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "stores/postgres/texts.hpp"
+
 namespace conclave::postgres {
 namespace {
 
@@ -338,9 +340,8 @@ Error broken(std::string_view text, const std::string& where) {
 Error timed_out(const std::string& where, Duration limit, std::string_view awaited,
                 std::string_view setting, bool in_doubt) {
   return {ErrorCode::timed_out,
-          where + " did not answer within " +
-              std::to_string(std::chrono::ceil<std::chrono::milliseconds>(limit).count()) +
-              " ms (" + std::string(setting) + "): " + std::string(awaited) + " did not come",
+          where + " did not answer within " + in_milliseconds(limit) + " ms (" +
+              std::string(setting) + "): " + std::string(awaited) + " did not come",
           true, in_doubt};
 }
 

@@ -62,9 +62,6 @@ void Waiter::answered(bool well, Instant since) {
   // became free in that very moment is found so at once.
   if (loop_.clock().now() - since >= lease - lease / 100) return go_on();
   if (!well) return pause(settings_->request_timeout / 4);
-  // Who still is shown with the lock of a session that has gone may have it on another server:
-  // there may be several behind one name.
-  if (life == std::exchange(told_, life)) return pause(lease);
   const std::weak_ptr alive = alive_;
   gone_(life);
   if (!alive.expired()) go_on();

@@ -32,7 +32,6 @@ class Waiter {
   const Next next_;
   const Gone gone_;
   std::optional<std::int64_t> life_;
-  std::int64_t told_ = 0;  // that it has gone
   bool pauses_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::optional<Session> session_;
