@@ -39,7 +39,7 @@ if known and record.attempt == attempt then
 end
 
 -- The first in line is dropped when it should have looked again long ago. Whom nobody can wake looks four
--- times in a lease, and is waited for so long.
+-- times in a lease, and is waited for twice as long: it may be late.
 local lease_before = tonumber(record.lease or '0')
 local before = nil
 local turn = 20000
@@ -49,7 +49,7 @@ for _ = 1, 16 do
   if not first or before then break end
   local bid = unpacked(redis.call('HGET', waiting, first))
   if bid and not is_silent(bid, lease_before) then
-    if bid.inbox == '' then turn = turn + bid.lease / 4 end
+    if bid.inbox == '' then turn = turn + bid.lease / 2 end
     break
   end
   leave(first)
