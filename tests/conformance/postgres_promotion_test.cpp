@@ -69,6 +69,22 @@ class PostgresPromotion : public PostgresFaults {
     return both;
   }
 
+  // The heir confirms who leads, and the place can be handed over there.
+  void expect_goes_on(const Member& a, const Member& b, Term term) {
+    const auto confirmed = [&] { return a->count<core::Extended>() + b->count<core::Extended>(); };
+    const std::size_t before = confirmed();
+    ASSERT_TRUE(run_until([&] { return confirmed() > before; })) << trouble_of(a) << trouble_of(b);
+    const Member& leader = a->leads() ? a : b;
+    const Member& other = a->leads() ? b : a;
+    EXPECT_TRUE(leader->leads());
+    EXPECT_GE(leader->term(), term);
+    EXPECT_EQ(heir().value("select leader from conclave_election"), leader->id());
+    const Term last = leader->term();
+    leader->stop();
+    ASSERT_TRUE(until_leads(other));
+    EXPECT_GT(other->term(), last);
+  }
+
   // Those on the primary that are waiting for the standby give up: what they wrote is there, and
   // the standby does not have it.
   std::size_t cancel_waits() {
@@ -120,18 +136,7 @@ TEST_P(PromotionByClock, AllMoveToTheStandby) {
   ASSERT_TRUE(until_renewed(a));
   server().pause();
   heir().promote();
-  const auto confirmed = [&] { return a->count<core::Extended>() + b->count<core::Extended>(); };
-  const std::size_t before = confirmed();
-  ASSERT_TRUE(run_until([&] { return confirmed() > before; }));  // so by the new one
-  const Member& leader = a->leads() ? a : b;
-  const Member& other = a->leads() ? b : a;
-  EXPECT_TRUE(leader->leads());
-  EXPECT_GE(leader->term(), term);
-  EXPECT_EQ(heir().value("select leader from conclave_election"), leader->id());
-  const Term last = leader->term();
-  leader->stop();
-  ASSERT_TRUE(until_leads(other));
-  EXPECT_GT(other->term(), last);
+  expect_goes_on(a, b, term);
 }
 
 TEST_P(PromotionByClock, NoRenewalCountsOnAPrimaryThatIsCutOff) {
@@ -170,17 +175,7 @@ TEST_P(PromotionBehindAPooler, TheElectionGoesOn) {
   const Member b = join_through("b");
   ASSERT_TRUE(until_renewed(a));
   promote();
-  const auto confirmed = [&] { return a->count<core::Extended>() + b->count<core::Extended>(); };
-  const std::size_t before = confirmed();
-  ASSERT_TRUE(run_until([&] { return confirmed() > before; })) << trouble_of(a) << trouble_of(b);
-  const Member& leader = a->leads() ? a : b;
-  const Member& other = a->leads() ? b : a;
-  EXPECT_GE(leader->term(), term);
-  EXPECT_EQ(heir().value("select leader from conclave_election"), leader->id());
-  const Term last = leader->term();
-  leader->stop();
-  ASSERT_TRUE(until_leads(other));
-  EXPECT_GT(other->term(), last);
+  expect_goes_on(a, b, term);
 }
 
 TEST_P(PromotionBehindAPooler, ASilentLeaderHasNoSuccessorBeforeItsDeadline) {
