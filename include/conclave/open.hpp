@@ -3,6 +3,7 @@
 //   auto store = conclave::open("file:");                     // needs no server
 //   auto store = conclave::open("file:/var/lib/reports?lease=5s");
 //   auto store = conclave::open("redis://user:password@host:6379?lease=5s");
+//   auto store = conclave::open("postgres://user@host/database?mode=lease");
 //   auto store = conclave::open("memory:");                   // within this process, for tests
 //
 // Options stand in the URL's query or in StoreOptions; StoreOptions win. Nothing is connected yet,

@@ -29,6 +29,16 @@ std::optional<Error> check_options(const net::Url& url, const net::Opener& opene
   return std::nullopt;
 }
 
+// The scheme in small letters, as it is looked for; the rest as it is.
+std::string with_small_scheme(std::string_view text) {
+  std::string made(text);
+  for (char& each : made) {
+    if (each == ':') break;
+    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
+  }
+  return made;
+}
+
 const net::Opener* opener_of(std::string_view scheme) {
   for (const net::Opener* each : stores::openers()) {
     if (each->scheme == scheme) return each;
@@ -54,7 +64,7 @@ std::vector<std::string> schemes() {
 // password that was not escaped must not show either.
 std::string public_url(std::string_view url) {
   constexpr std::string_view option = "password=";
-  std::string text(url);
+  std::string text = with_small_scheme(url);
   for (auto at = text.find(option); at != std::string::npos; at = text.find(option, at)) {
     at += option.size();
     text.replace(at, std::min(text.find_first_of("&#", at), text.size()) - at, "***");
@@ -74,8 +84,10 @@ std::string public_url(std::string_view url) {
   return is_user ? text : text.replace(host + 3, at - host - 3, "***");
 }
 
-Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOptions& options) {
-  if (const net::Opener* const by_itself = opener_of(text.substr(0, text.find(':')));
+Result<std::shared_ptr<Store>> try_open(std::string_view given, const StoreOptions& options) {
+  const std::string text = with_small_scheme(given);
+  if (const net::Opener* const by_itself =
+          opener_of(std::string_view(text).substr(0, text.find(':')));
       by_itself != nullptr && by_itself->open_text != nullptr) {
     return by_itself->open_text(text, options);
   }
@@ -94,8 +106,9 @@ Result<std::shared_ptr<Store>> try_open(std::string_view text, const StoreOption
   return opener->open(url, merged);
 }
 
-Result<std::string> schema_of(std::string_view text) {
-  const auto scheme = text.substr(0, text.find(':'));
+Result<std::string> schema_of(std::string_view given) {
+  const std::string text = with_small_scheme(given);
+  const auto scheme = std::string_view(text).substr(0, text.find(':'));
   const net::Opener* const opener = opener_of(scheme);
   if (opener != nullptr && opener->schema != nullptr) return opener->schema(text);
   if (const auto parsed = net::parse_url(text); !parsed) return parsed.error();

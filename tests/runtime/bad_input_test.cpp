@@ -143,6 +143,16 @@ TEST(OpenTest, T17AnUnknownSchemeIsToldTheKnownOnes) {
   }
 }
 
+TEST(OpenTest, ASchemeMayBeWrittenInCapitals) {
+  for (const char* const url :
+       {"Memory:", "REDIS://127.0.0.1", "Postgres://127.0.0.1/x", "POSTGRESQL://127.0.0.1/x"}) {
+    const auto store = try_open(url);
+    EXPECT_TRUE(store) << store.error().message;
+  }
+  EXPECT_TRUE(schema_of("Postgres://127.0.0.1/x"));
+  EXPECT_EQ(public_url("Redis://geheim@host"), "redis://***@host");
+}
+
 TEST(OpenTest, TheLeaseComesFromTheUrlOrTheOptionsAndTheOptionsWin) {
   EXPECT_EQ(open("memory:")->lease(), 3s);
   EXPECT_EQ(open("memory:?lease=5s")->lease(), 5s);
