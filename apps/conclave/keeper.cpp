@@ -109,6 +109,7 @@ class Keeper {
 
   void term_ends(const Event& event) {
     term_ends_ = true;
+    is_over_ = is_over_ || event.reason == LossReason::election_ended;
     if (!child_) return give_up_place();
     const auto news = why_it_ends(event);
     ask_to_end(SIGTERM);
@@ -116,6 +117,7 @@ class Keeper {
   }
 
   void lost(const Event& event) {
+    is_over_ = is_over_ || event.reason == LossReason::election_ended;
     const auto news = why_it_ends(event);
     end_family();
     if (news) complain(*news);
@@ -136,7 +138,7 @@ class Keeper {
   void give_up_place() {
     leadership_.reset();
     spawn_at_.reset();
-    if (end_is_decided()) return;
+    if (end_is_decided() || is_over_) return;
     if ((arguments_.once && has_run_) || arguments_.on_lost == OnLost::exit) {
       complain("leadership was lost before the command ended");
       result_ = ExitCode::lost;
@@ -314,6 +316,7 @@ class Keeper {
   bool was_elected_ = false;
   bool has_run_ = false;
   bool term_ends_ = false;  // and not the command by itself
+  bool is_over_ = false;    // the election, for everybody
   bool companion_is_gone_ = false;
   Silence front_silence_;
 };

@@ -66,11 +66,13 @@ class ExitCodes(RunCase):
             self.assertEqual(second.process.out.text, "")
 
     def test_election_ended_meanwhile(self):
-        run = self.run_job("family").wait_start(relatives=2)
-        self.assertEqual(self.ask("end", "--store", self.store, "--election", "jobs")[0], 0)
-        self.assertEqual(run.process.wait(), 125)
-        self.assertEqual(run.process.err.text, 'conclave: the election "jobs" was ended: remove it to begin anew\n')
-        self.assert_gone(run.family())
+        for options in ((), ("--on-lost", "exit"), ("--once",)):
+            run = self.run_job("family", options=options).wait_start(relatives=2)
+            self.assertEqual(self.ask("end", "--store", self.store, "--election", "jobs")[0], 0)
+            self.assertEqual(run.process.wait(), 125)
+            self.assertEqual(run.process.err.text, 'conclave: the election "jobs" was ended: remove it to begin anew\n')
+            self.assert_gone(run.family())
+            self.assertEqual(self.ask("remove", "--store", self.store, "--election", "jobs")[0], 0)
 
 
 class Signals(RunCase):
