@@ -106,7 +106,7 @@ const std::vector<VerbSpec>& all_verbs() {
        "For administrators, where candidates have no right to make them. Nothing is connected. "
        "Exit\n"
        "code 2 where the store has none, as PostgreSQL with tables=false.",
-       "conclave sql --store postgres://db.example/jobs?schema=elections"},
+       "conclave sql --store 'postgres://db.example/jobs?schema=elections'"},
       {"bench",
        "Measure elections and hand-overs",
        "first|handoff|crash|check|scale|idle",

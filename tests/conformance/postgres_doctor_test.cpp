@@ -53,12 +53,22 @@ TEST(PostgresDoctor, WarnsOfAnOldServer) {
 // ---------------------------------------------------------------- replication
 
 TEST(PostgresDoctor, KnowsAStandbyAndWhoWaitsForIt) {
-  PostgresServer server(good());
+  const servers::PostgresUser modest{"modest", "word"};
+  auto options = good();
+  options.users = {modest};
+  PostgresServer server(options);
   make_tables(server);
   const auto standby = server.standby();
   expect_finding(findings(standby->url()), "recovery", Severity::danger, "primary");
   EXPECT_EQ(findings(server.url()).size(), 1U) << "it is waited for";
   expect_finding(findings(server.url()), "mode=advisory", Severity::warning, "strict=true");
+  // Who may not see it is told so.
+  server.exec("grant all on all tables in schema public to modest");
+  const std::string names = server.value("show synchronous_standby_names");
+  expect_finding(findings(server.url(modest)), "synchronous_standby_names " + names, Severity::note,
+                 "grant pg_monitor to modest");
+  server.exec("grant pg_monitor to modest");
+  expect_no_finding(findings(server.url(modest)), "synchronous_standby_names " + names);
   server.exec("alter system set synchronous_standby_names = ''");
   server.exec("select pg_reload_conf()");
   while (!server.value("show synchronous_standby_names").empty()) continue;  // it reads that soon

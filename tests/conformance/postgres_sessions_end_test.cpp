@@ -33,6 +33,9 @@ class PostgresSessionsEnd : public PostgresFaults {
       EXPECT_EQ(leader->term(), term);
     } else {
       ASSERT_TRUE(run_until([&] { return leader->count<core::Lost>() == 1; }));
+      if (!takes_time) {
+        EXPECT_EQ(leader->last<core::Lost>()->reason, LossReason::session_lost);
+      }
       ASSERT_TRUE(until_somebody_leads(leader, follower));
       EXPECT_GT((leader->leads() ? leader : follower)->term(), term);
     }

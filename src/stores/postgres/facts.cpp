@@ -42,7 +42,8 @@ select current_setting('server_version_num')::bigint, pg_is_in_recovery(), curre
   (select string_agg(name, ', ') from ours where found is null),
   (select string_agg(distinct name, ', ') from ours, unnest(array['select', 'insert', 'update', 'delete']) as r (word)
      where found is not null and not has_table_privilege(found, word)),
-  (select string_agg(name, ', ') from misfit), quote_ident(current_user), current_setting('transaction_read_only'), )sql";
+  (select string_agg(name, ', ') from misfit), quote_ident(current_user), current_setting('transaction_read_only'),
+  (select count(*) from pg_stat_replication where sync_state is null), )sql";
 
 // An election of each kind that somebody holds now. A leader that has crashed leaves its row as it
 // was.

@@ -42,6 +42,7 @@ enum Fact : std::size_t {
   misfits,
   role,
   read_only,
+  hidden_standbys,
   by_locks_alone
 };
 
@@ -88,8 +89,8 @@ class Judge {
       tell(Severity::danger, "default_transaction_read_only",
            "sessions of this role only read, so it can neither lead nor wait",
            "set it off where it was set on: alter role " + text(role) +
-               " set default_transaction_read_only = off, or the same for the database or the "
-               "system");
+               " set default_transaction_read_only = off, or the same for the database, the role "
+               "in the database, or the system");
     }
     if (number(version) < 140000) {
       tell(by_lock() ? Severity::danger : Severity::note, "server_version",
@@ -194,6 +195,11 @@ class Judge {
                std::to_string(number(heeded_standbys)) +
                " of them are connected: nobody can be elected or stay so",
            "connect the standby, or change synchronous_standby_names");
+    } else if (waits && number(hidden_standbys) > 0) {
+      tell(Severity::note, "synchronous_standby_names " + text(synchronous_standbys),
+           "this role cannot see whether the standbys that are connected are those that commits "
+           "wait for: where they are not, nobody can be elected or stay so",
+           "grant pg_monitor to " + text(role) + ", and ask again");
     }
     if (number(standbys) > 0 && by_lock() && !settings_.strict) {
       tell(Severity::warning, "mode=advisory",

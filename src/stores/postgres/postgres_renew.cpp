@@ -78,11 +78,18 @@ void PostgresStore::renewed(const RenewingPtr& renewing, const Result<Delivered>
     home_.news = *news;
     return renew_again(renewing);
   }
+  const std::int64_t life = home_.life();
   if (has_lost_life(rows, 3)) home_.lose_life();
   for (std::size_t i = 0; i < rows.size() && !alive.expired(); ++i) {
     auto with = renewed_in(rows, i, answer->sent, home_.where());
     const Renewal& due = renewing->due[i];
-    if (std::holds_alternative<TermLost>(with)) {
+    if (auto* const lost = std::get_if<TermLost>(&with)) {
+      // The record may be there: what it was granted with, a lock, has gone with its session.
+      const auto led = led_.find(due.election);
+      const bool was_locked = settings_->mode == PostgresMode::advisory && led != led_.end();
+      if (lost->why == LossReason::record_gone && was_locked && led->second.life != life) {
+        lost->why = LossReason::session_lost;
+      }
       is_led_no_more(due.election, due.attempt, due.term);
       rest_after(head_start);
     }

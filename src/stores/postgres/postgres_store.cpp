@@ -281,7 +281,7 @@ CampaignAnswer PostgresStore::answered(const Bid& bid, const Delivered& answer, 
     granted->server_age = age;
     pauses_.erase(bid.election);
     has_leader(bid.election, bid.candidate, granted->term);
-    led_[bid.election] = {bid.attempt, granted->term};
+    led_[bid.election] = {bid.attempt, granted->term, home_.life()};
     ears_.waits(bid.election, bid.candidate, false);
     return *granted;
   }

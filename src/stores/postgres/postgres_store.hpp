@@ -143,6 +143,7 @@ class PostgresStore final : public Store {
   struct Led {
     Attempt attempt{};
     Term term{};
+    std::int64_t life = 0;  // whose lock it was granted with, where it takes one
   };
   std::map<std::string, Led> led_;  // granted here, and not lost or resigned since
   Ears ears_;

@@ -36,8 +36,8 @@ constexpr std::array known{
         "takes no writes, as a standby does: connect to the primary, or set "
         "default_transaction_read_only off where it was set on, for this role, its database or the "
         "server"},
-    Known{"57P01", ErrorCode::unavailable, "ended the session, as it does when it shuts down", true,
-          true, true},
+    Known{"57P01", ErrorCode::unavailable,
+          "ended the session, as it does when it shuts down or is told to", true, true, true},
     Known{"57P02", ErrorCode::unavailable, "ended the session, since another one has crashed", true,
           true},
     Known{"57P03", ErrorCode::unavailable,
@@ -257,7 +257,11 @@ constexpr std::array reasons{
            false, true},
     Reason{"certificate", ErrorCode::denied, "check sslcert, sslkey and sslrootcert", false, true},
     Reason{"does not support SSL", ErrorCode::denied,
-           "it speaks no TLS there, and sslmode wants it", false},
+           "it speaks no TLS there, and sslmode wants it: set ssl = on there, or sslmode=prefer",
+           false},
+    Reason{"unsupported startup parameter: options", ErrorCode::invalid_argument,
+           "a pooler refuses options there: leave it out, or let ignore_startup_parameters name it",
+           false},
     Reason{no_right, ErrorCode::denied,
            "this process has no right to connect there: check the rights of the socket", false},
 };
