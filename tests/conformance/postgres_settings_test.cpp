@@ -44,6 +44,13 @@ void expect_within(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nhas no: " << part;
 }
 
+TEST(PostgresSettings, OurOptionsStandInAUrlOnly) {
+  const std::string told = refusal("host=127.0.0.1 password=geheim mode=lease");
+  expect_within(told, "mode is no keyword of libpq");
+  expect_within(told, "?mode=");
+  EXPECT_EQ(told.find("geheim"), std::string::npos) << told;
+}
+
 TEST(PostgresSettings, AUrlIsWhatLibpqMakesOfIt) {
   const auto made = settings(
       "postgres://anna:a%40b@db.example:5433/shop?sslmode=verify-full&sslrootcert=/ca.pem");

@@ -213,9 +213,16 @@ Result<Given> take_apart(const std::string& url) {
   Given given;
   const auto text = for_libpq(url, given.ours);
   if (!text) return text.error();
-  char* why = nullptr;  // repeats what may be secret
+  char* why = nullptr;
   const Options options(PQconninfoParse(text->c_str(), &why), &PQconninfoFree);
+  const std::string said = why != nullptr ? why : "";  // repeats what may be secret
   PQfreemem(why);
+  for (const std::string_view ours : our_names) {
+    if (said.find("option \"" + std::string(ours) + '"') == std::string::npos) continue;
+    return malformed(std::string(ours) + " is no keyword of libpq: write a URL, " +
+                     std::string(example) + "?" + std::string(ours) +
+                     "=..., or give it beside the url");
+  }
   if (options == nullptr) {
     return malformed("libpq cannot read it: write " + std::string(example) +
                      ", or \"host=... user=... dbname=...\" with libpq's keywords and with '...' "
